@@ -25,13 +25,14 @@ from suffice.evaluation.figures import (
     figure_from_json,
     figure_json,
 )
+from suffice.evaluation.gate_runs import reliability_lines
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.report import page_html, study_page, study_report
 from suffice.evaluation.significance import Difference, Interval
 from suffice.evaluation.study import Section, Study, open_study
 from suffice.evaluation.tables import SignedNumber, Table, WithPublished, format_cell
 from suffice.registry import Registry
-from suffice_research.curves import reliability_lines, risk_lines, roc_lines
+from suffice_research.curves import risk_lines, roc_lines
 
 HOSTILE = "<script>alert('x')</script> & $\\frac{1}$ --> \"q\""
 HALF = Interval(0.5, 0.4, 0.6)

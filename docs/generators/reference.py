@@ -321,8 +321,8 @@ WRITTEN_FORMATS = {
         "`suffice evaluate retrieval --out`",
     ),
     "suffice.benchmark.stage_cache._VERSION": (
-        "a stage of a benchmark: a folder",
-        "`suffice grade --out`",
+        "a stage of a benchmark or of the loop: a folder",
+        "`suffice grade --out`, `suffice improve --out`",
     ),
     "suffice.answering.traces.TRACE_VERSION": (
         "a trace: one JSON object per line",

@@ -1,4 +1,4 @@
-"""Curves of predictions as figures: ROC, reliability, risk and coverage."""
+"""Curves of predictions as figures: ROC, risk and coverage."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from suffice.evaluation.figures import Line, Lines
-from suffice.evaluation.metrics import Predictions, reliability, risk_coverage
+from suffice.evaluation.metrics import Predictions, risk_coverage
 
-__all__ = ["reliability_lines", "risk_lines", "roc_lines"]
+__all__ = ["risk_lines", "roc_lines"]
 
 MOST_POINTS = 200  # of a line: more cannot be seen, and a document should stay small
 
@@ -28,29 +28,6 @@ def roc_lines(title: str, systems: Mapping[str, Predictions], *, says: str = "")
     across = "incomplete let through (false positive rate)"
     axis = "complete found (true positive rate)"
     return Lines(title, across, axis, tuple(lines), diagonal=True, says=says)
-
-
-def reliability_lines(
-    title: str,
-    systems: Mapping[str, Predictions],
-    *,
-    bins: int = 10,
-    fewest: int = 1,
-    says: str = "",
-) -> Lines:
-    """Observed share against predicted probability, bin by bin; dots are as large as their bins.
-
-    Bins of fewer than `fewest` questions are left out: what came true in them is chance.
-    """
-    lines = []
-    for name, one in systems.items():
-        found = reliability(one, bins)
-        kept = [each for each in found if each.count >= fewest and each.predicted is not None]
-        x = tuple(each.predicted or 0.0 for each in kept)
-        y = tuple(each.observed or 0.0 for each in kept)
-        lines.append(Line(name, x, y, tuple(each.count for each in kept)))
-    axes = ("predicted probability", "share that was complete")
-    return Lines(title, *axes, tuple(lines), diagonal=True, says=says)
 
 
 def risk_lines(

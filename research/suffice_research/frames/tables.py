@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.evaluation.figures import Bars, Series
+from suffice.evaluation.gate_runs import reliability_lines
 from suffice.evaluation.metrics import Predictions, ece_by_chance, score
 from suffice.evaluation.significance import (
     Interval,
@@ -22,7 +23,7 @@ from suffice.evaluation.significance import (
 )
 from suffice.evaluation.study import Section
 from suffice.evaluation.tables import Cell, Table, WithPublished
-from suffice_research.curves import reliability_lines, risk_lines, roc_lines
+from suffice_research.curves import risk_lines, roc_lines
 from suffice_research.frames import published as paper
 from suffice_research.frames.gate import (
     GATE,

@@ -9,11 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from suffice.evaluation.figures import Bars, Figure, Heatmap, Series
+from suffice.evaluation.gate_runs import reliability_lines
 from suffice.evaluation.metrics import Predictions, score
 from suffice.evaluation.retrieval import depth_curves, metric_bars, retrieval_table
 from suffice.evaluation.significance import Interval, interval, mean_interval
 from suffice.evaluation.tables import Cell, Table, WithPublished
-from suffice_research.curves import reliability_lines, risk_lines, roc_lines
+from suffice_research.curves import risk_lines, roc_lines
 from suffice_research.magaf import published as published_module
 from suffice_research.magaf.protocol import GATE, GUESSED, Measurements, ModelOutput
 from suffice_research.paper_features import MAGAF

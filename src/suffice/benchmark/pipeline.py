@@ -68,6 +68,10 @@ _WRITTEN = ("documents.jsonl", "questions.jsonl", "twins.jsonl")
 Records = list[dict[str, Any]]
 
 
+class NoQuestionsError(InputError):
+    """The corpus allows no questions."""
+
+
 @dataclass(frozen=True, slots=True)
 class BenchmarkSettings:
     """At most `per_hop` chains of each length, and `per_form` questions of each other form."""
@@ -230,7 +234,7 @@ class _Builder:
             self.progress("reading documents", len(lines), None)
         if (count := len(lines)) < MIN_DOCUMENTS:
             what = "is empty" if not count else "has one document"
-            raise InputError(
+            raise NoQuestionsError(
                 f"the corpus {what}: a multi-hop question needs facts of several documents",
                 hint="give more documents",
             )
@@ -252,7 +256,7 @@ class _Builder:
             after=("corpus",),
         )
         if not records:
-            raise InputError(
+            raise NoQuestionsError(
                 f"no sentence of these {len(documents):,} documents states a fact on its own",
                 hint="documents need whole sentences; the rules read English, "
                 "a language model (--model) others",
@@ -276,7 +280,7 @@ class _Builder:
                 "no relation that the language model found is in its sentence; "
                 "use a larger model, or the rules (no --model)"
             )
-            raise InputError(
+            raise NoQuestionsError(
                 f"no relation was found in {len(claims):,} sentences",
                 hint=rules if _by(extractor) == _RULES else model,
             )
@@ -394,7 +398,7 @@ class _Builder:
         dropped = dict(Counter(one["why"] for one in records if not one["valid"]).most_common())
         if not valid:
             why = ", ".join(f"{count:,} {name}" for name, count in dropped.items())
-            raise InputError(
+            raise NoQuestionsError(
                 f"no valid question: {len(questions):,} were written and all were dropped"
                 + (f" ({why})" if why else ""),
                 hint="the documents rarely name each other; add documents on one subject, "

@@ -1,4 +1,4 @@
-"""The stage outputs of a benchmark on disk: complete or absent, keyed by their inputs."""
+"""The outputs of stages on disk: complete or absent, keyed by their inputs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,20 @@ from suffice.storage import (
     write_atomically,
 )
 
-_KIND, _VERSION = "grade-stage", 1
-_REBUILD = "run `suffice grade` again with the same --out; it makes what is missing"
+_VERSION = 1
 
 
 class StageCache:
-    """The stages of one folder, and the files that some of them write beside it for readers."""
+    """The stages of one folder, and the files that some of them write beside it for readers.
 
-    def __init__(self, out: Path) -> None:
-        self._out = out
+    `command` makes them: `suffice grade`, for example.
+    """
+
+    def __init__(self, out: Path, command: str = "grade") -> None:
+        self._out, self._kind = out, f"{command}-stage"
+        self._rebuild = (
+            f"run `suffice {command}` again with the same --out; it makes what is missing"
+        )
         self.keys: dict[str, str] = {}
         self.done: list[str] = []  # stages that were done, not found
 
@@ -57,38 +62,55 @@ class StageCache:
         after: Sequence[str] = (),
         outputs: Sequence[str] = (),
     ) -> Path:
-        """Do a stage unless its output and the files `outputs` are there under its key; its folder.
+        """Do a stage unless it is cached; its folder.
 
-        The manifest has the hashes of these files: a killed run may have left its own there.
+        The manifest has the hashes of the files `outputs`: a killed run may have left its own.
         """
-        inputs = {**settings, **{name: self.keys[name] for name in after}}
-        inputs = json.loads(json.dumps(inputs))
-        content = json.dumps([name, _code(), inputs], sort_keys=True)
-        key = self.keys[name] = hashlib.sha256(content.encode()).hexdigest()
-        path = self._out / "stages" / name
-        if not self._is_cached(path, key, outputs):
+        path = self.folder(name)
+        if not self.is_cached(name, settings, after=after, outputs=outputs):
             hashes: dict[str, str] = {}  # filled before the manifest is written
-            inputs = {"key": key, **inputs}
+            inputs = {"key": self.keys[name], **self._inputs(settings, after)}
             with new_artefact(
-                path, kind=_KIND, version=_VERSION, settings=inputs, inputs=hashes
+                path, kind=self._kind, version=_VERSION, settings=inputs, inputs=hashes
             ) as folder:
                 fill(folder)
-                hashes |= {one: sha256_of(self._out / one) for one in outputs}
+                hashes |= self._hashes(outputs)
             self.done.append(name)
         return path
 
-    def _is_cached(self, path: Path, key: str, outputs: Sequence[str]) -> bool:
+    def folder(self, name: str) -> Path:
+        return self._out / "stages" / name
+
+    def is_cached(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        *,
+        after: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+    ) -> bool:
+        """Whether its output and the files `outputs` are there under its key, which is set."""
+        content = json.dumps([name, _code(), self._inputs(settings, after)], sort_keys=True)
+        key = self.keys[name] = hashlib.sha256(content.encode()).hexdigest()
+        path, rebuild = self.folder(name), self._rebuild
         try:
-            manifest = open_artefact(path, kind=_KIND, version=_VERSION, rebuild=_REBUILD)
+            manifest = open_artefact(path, kind=self._kind, version=_VERSION, rebuild=rebuild)
         except SufficeError:
             return False  # absent, damaged or of another version: it is made again
-        there = [one for one in outputs if (self._out / one).exists()]
-        hashes = {one: sha256_of(self._out / one) for one in there}
-        if manifest.settings.get("key") != key or manifest.inputs != hashes:
+        if manifest.settings.get("key") != key or manifest.inputs != self._hashes(outputs):
             return False
         for one in outputs:  # a run with other settings may have died while writing them
             remove_dead_drafts(self._out / one)
         return True
+
+    def _inputs(self, settings: Mapping[str, Any], after: Sequence[str]) -> dict[str, Any]:
+        inputs = {**settings, **{name: self.keys[name] for name in after}}
+        values: dict[str, Any] = json.loads(json.dumps(inputs))
+        return values
+
+    def _hashes(self, outputs: Sequence[str]) -> dict[str, str]:
+        files = {one: self._out / one for one in outputs}
+        return {one: sha256_of(file) for one, file in files.items() if file.exists()}
 
 
 def json_line(record: Mapping[str, Any]) -> str:

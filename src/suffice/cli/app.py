@@ -10,8 +10,8 @@ import typer
 from suffice.cli import output
 
 COMMANDS = (
-    "demo build search check ask fit adapt grade evaluate reproduce report serve mcp doctor".split()
-)
+    "demo build search check ask improve fit adapt grade evaluate reproduce report serve mcp doctor"
+).split()
 EXAMPLES = {
     "suffice": "suffice demo",
     "suffice demo": "suffice demo --out demo",
@@ -19,6 +19,7 @@ EXAMPLES = {
     "suffice search": 'suffice search library "Who taught the teacher of Ada Lovelace?" --complete',
     "suffice check": 'suffice check "Where was the director of Metropolis born?" --hits hits.json',
     "suffice ask": 'suffice ask library "Who taught the teacher of Ada Lovelace?" --trace t.jsonl',
+    "suffice improve": "suffice improve library --out improved",
     "suffice fit": "suffice fit --examples labelled.jsonl --policy risk --alpha 0.1 --out gate",
     "suffice adapt": "suffice adapt labels.jsonl --out gate",
     "suffice grade": "suffice grade documents.jsonl --out made --report made.html",

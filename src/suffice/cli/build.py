@@ -62,7 +62,7 @@ def build(
         hint = "give it as the argument or as --path"
         raise InputError("the path is given twice", hint=hint)
     source = DataSource(collection, dataset, path or path_option, questions, corpus)
-    folder = _open_folder(source, skip_bad)
+    folder = open_folder(source, skip_bad)
     if folder is not None:
         data = folder.dataset()
     else:
@@ -89,7 +89,7 @@ def build(
             ) as library,
         ):
             if folder is not None and updates:
-                changes = _update_folder(library, folder, texts, progress=progress, run=run)
+                changes = update_folder(library, folder, texts, progress=progress, run=run)
             built = {"path": target, "documents": len(library), "encoder": library.encoder_name}
             built |= asdict(changes) if updates else {}
     written = jsonl.write(data, export) if export else []
@@ -132,7 +132,7 @@ def _say_library(built: dict[str, Any] | None, encoder: str, *, exported: bool) 
 # Folders
 
 
-def _open_folder(source: DataSource, skip_bad: bool) -> Folder | None:
+def open_folder(source: DataSource, skip_bad: bool) -> Folder | None:
     """The folder of files that the options name; None for a data set in another format."""
     from suffice.datasets.folder import LOADERS, Folder, is_folder
     from suffice.storage import BadRecords
@@ -149,7 +149,7 @@ def _open_folder(source: DataSource, skip_bad: bool) -> Folder | None:
     return folder
 
 
-def _update_folder(
+def update_folder(
     library: Library, folder: Folder, documents: Iterable[Document], **options: Any
 ) -> LibraryUpdate:
     """Update the library's part that came from this folder."""

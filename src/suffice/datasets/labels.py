@@ -29,18 +29,26 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from suffice.errors import InputError
 from suffice.gate.hits import UNNAMED_ID_PREFIX, DocumentMap, normalize_hits
 from suffice.gate.training import LabelledQuestion
-from suffice.storage import BadRecords, Record, read_json_records
+from suffice.storage import BadRecords, Record, read_json_records, read_lines, readable_file
 from suffice.storage.fields import content_id, field_error, is_text, optional_text, optional_texts
 from suffice.storage.records import SKIP_HINT, parse_records, read_table
 from suffice.types import DocId
 
-__all__ = ["Label", "LabelledExamples", "parse_labels", "read_labels", "to_examples"]
+__all__ = [
+    "Label",
+    "LabelledExamples",
+    "parse_labels",
+    "read_labels",
+    "read_questions",
+    "to_examples",
+]
 
 # What a field is called elsewhere, the likeliest name first.
 QUESTION_NAMES = ("question", "user_input", "query", "input", "inputs", "prompt")
@@ -127,6 +135,25 @@ def read_labels(
     else:
         records = map(_with_values, read_table(path, bad, delimiter=delimiter))
     return parse_labels(records, bad=bad, score=score)
+
+
+def read_questions(path: Path, *, limit: int = 10_000) -> list[str]:
+    """The first questions of a file, each once: one a line, or JSON as labels, logs and traces are.
+
+    Lines of JSON that cannot be read are left out: the last one of a log may be half-written.
+    """
+    path, bad = readable_file(Path(path)), BadRecords(skip=True)
+    lines = (one.text.strip() for one in read_lines(path, BadRecords()))
+    first = next(filter(None, lines), "")
+    if first.startswith(("{", "[")):
+        texts: Iterable[str] = parse_records(read_json_records(path, bad), bad, _question)
+    else:
+        texts = (one.text.strip() for one in read_lines(path, BadRecords()))
+    found = list(islice(dict.fromkeys(filter(None, texts)), limit))
+    if not found:
+        hint = 'one question a line, or JSON Lines like {"question": "..."}'
+        raise InputError(f"{path} has no questions", hint=hint)
+    return found
 
 
 def parse_labels(

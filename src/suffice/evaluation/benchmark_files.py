@@ -20,7 +20,11 @@ from suffice.datasets.gold import GoldQuestion
 from suffice.datasets.jsonl import load_documents, load_questions
 from suffice.errors import InputError, NotReadyError
 from suffice.evaluation.report import Page, write_page
-from suffice.evaluation.searching import retrieve_dataset, to_labelled_question
+from suffice.evaluation.searching import (
+    RetrievedQuestion,
+    retrieve_dataset,
+    to_labelled_question,
+)
 from suffice.evaluation.study import Section
 from suffice.evaluation.tables import Cell, Table
 from suffice.gate.training import LabelledQuestion
@@ -29,7 +33,13 @@ from suffice.storage import BadRecords, read_json_records, write_atomically
 from suffice.storage.fields import required_text
 from suffice.types import DocId, Evidence, Hit, QuestionId
 
-__all__ = ["audit_benchmark", "benchmark_questions", "benchmark_report", "open_benchmark"]
+__all__ = [
+    "audit_benchmark",
+    "benchmark_questions",
+    "benchmark_report",
+    "label_benchmark",
+    "open_benchmark",
+]
 
 DOCUMENTS, QUESTIONS, TWINS = "documents.jsonl", "questions.jsonl", "twins.jsonl"
 AUDIT = "audit.json"
@@ -82,7 +92,7 @@ def benchmark_questions(
     progress: Progress | None = None,
 ) -> list[LabelledQuestion]:
     """The benchmark's questions and twins with what the retriever finds, to train a gate."""
-    dataset, missing = open_benchmark(folder, twins=twins, limit=limit), missing_documents(folder)
+    dataset = open_benchmark(folder, twins=twins, limit=limit)
     found = retrieve_dataset(
         dataset,
         [retriever],
@@ -91,15 +101,23 @@ def benchmark_questions(
         encoder=encoder,
         progress=progress,
     )
-    labelled = []
-    for one in found.questions(retriever, k):
-        question, lacking = to_labelled_question(one), missing.get(one.question.question_id)
-        labelled.append(question if lacking is None else _twin_question(question, lacking, k))
+    labelled = label_benchmark(folder, found.questions(retriever, k), k)
     if not any(set(one.needed or ()) <= {hit.doc_id for hit in one.hits} for one in labelled):
         raise InputError(
             f"{retriever} finds all the evidence of none of the {len(labelled):,} questions",
             hint="raise --k, name another --retriever, or make easier questions",
         )
+    return labelled
+
+
+def label_benchmark(
+    folder: Path, found: Sequence[RetrievedQuestion], k: int
+) -> list[LabelledQuestion]:
+    """Its retrieved questions, as a gate learns from them; the hits of a twin lack a document."""
+    missing, labelled = missing_documents(folder), []
+    for one in found:
+        question, lacking = to_labelled_question(one), missing.get(one.question.question_id)
+        labelled.append(question if lacking is None else _twin_question(question, lacking, k))
     return labelled
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, did_you_mean
+from suffice.evaluation.figures import Line, Lines
 from suffice.evaluation.metrics import Predictions, ece_by_chance, reliability, score
 from suffice.evaluation.result_files import load_result, result_text
 from suffice.evaluation.significance import Interval, interval, mean_interval
@@ -25,7 +26,15 @@ from suffice.storage import write_atomically
 from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action
 
-__all__ = ["FIGURE_NAMES", "GateRun", "gate_figures", "gate_summary", "gate_tables", "run_overview"]
+__all__ = [
+    "FIGURE_NAMES",
+    "GateRun",
+    "gate_figures",
+    "gate_summary",
+    "gate_tables",
+    "reliability_lines",
+    "run_overview",
+]
 
 Bools = npt.NDArray[np.bool_]
 VERSION = 1
@@ -245,6 +254,29 @@ def _group_table(run: GateRun, group: str, column: Sequence[tuple[Any, ...]]) ->
             rows.append((value, int(chosen.sum()), *(found[name].value for name in names)))
     note = f"Rows of fewer than {MIN_ROW} questions are left out."
     return Table(f"By {group}", (group, "n", *names), tuple(rows), note)
+
+
+def reliability_lines(
+    title: str,
+    systems: Mapping[str, Predictions],
+    *,
+    bins: int = 10,
+    fewest: int = 1,
+    says: str = "",
+) -> Lines:
+    """Observed share against predicted probability, bin by bin; dots are as large as their bins.
+
+    Bins of fewer than `fewest` questions are left out: what came true in them is chance.
+    """
+    lines = []
+    for name, one in systems.items():
+        found = reliability(one, bins)
+        kept = [each for each in found if each.count >= fewest and each.predicted is not None]
+        x = tuple(each.predicted or 0.0 for each in kept)
+        y = tuple(each.observed or 0.0 for each in kept)
+        lines.append(Line(name, x, y, tuple(each.count for each in kept)))
+    axes = ("predicted probability", "share that was complete")
+    return Lines(title, *axes, tuple(lines), diagonal=True, says=says)
 
 
 # ------------------------------------------------------------------------------------ overview

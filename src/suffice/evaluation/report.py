@@ -62,6 +62,7 @@ class Page:
     settings: Sequence[tuple[str, str]]
     meanings: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
+    next_steps: Sequence[tuple[str, str]] = ()  # in words, and as a command or ""
     failed: Sequence[str] = ()
     command: str = ""
 

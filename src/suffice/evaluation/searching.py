@@ -42,6 +42,7 @@ __all__ = [
     "retrieve_dataset",
     "retriever_factories",
     "search_in_blocks",
+    "search_questions",
     "to_labelled_question",
 ]
 
@@ -309,6 +310,28 @@ def retrieve_dataset(
             for at, (one, hits) in enumerate(zip(questions, ranked[name]))
         )
     return RetrievedDataset(dataset.name, by, store)
+
+
+def search_questions(
+    questions: Sequence[GoldQuestion],
+    retriever: Retriever,
+    store: Store,
+    k: int,
+    *,
+    progress: Progress | None = None,
+) -> tuple[RetrievedQuestion, ...]:
+    """The questions with what this retriever finds for them in this store."""
+    gold = (doc_id for one in questions for doc_id in sorted(one.gold.doc_ids))
+    titles = {name: one.title for name, one in documents_by_id(store.get, gold).items()}
+    found: list[RetrievedQuestion] = []
+    for block in split_into_blocks(questions, _BLOCK):
+        ranked = retriever.search([one.question.text for one in block], k=2 * k)
+        for one, hits in zip(block, ranked, strict=True):
+            plain = [_with_plain_score(hit) for hit in hits]
+            found.append(_retrieved_question(one, plain, k, store, titles, ()))
+        if progress is not None:
+            progress("searching", len(found), len(questions))
+    return tuple(found)
 
 
 def _draw(dataset: Dataset, limit: int | None, sample: int | None, seed: int) -> list[GoldQuestion]:

@@ -355,7 +355,7 @@ def shadow_page(summary: ShadowSummary, name: str, steps: Sequence[str], *, comm
         summary=summary.sentences(),
         sections=tuple(sections),
         settings=about,
-        notes=[f"Next: {step}" for step in steps],
+        next_steps=[(step, "") for step in steps],
         command=command,
     )
 

@@ -1,0 +1,108 @@
+"""`suffice improve`: the loop on one library, from questions to a report; resumable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from suffice.cli import options as opt
+from suffice.cli.build import open_folder, update_folder
+from suffice.cli.loaders import DataSource
+from suffice.cli.output import command, print_json, progress_bar, say, say_written
+from suffice.errors import InputError
+from suffice.types import printable
+
+if TYPE_CHECKING:
+    from suffice.library import Library
+    from suffice.protocols import Progress
+
+STAGE_NAMES = "questions, labels, gate, evaluation, difficulty or report"
+
+
+@command
+def improve(
+    library: Annotated[
+        str, Argument(metavar="LIBRARY", help="A library, or a folder of documents to build one.")
+    ],
+    out: Annotated[Path, Option(help="The folder of the loop; run again to resume.")] = Path(
+        "improved"
+    ),
+    labels: Annotated[
+        Path | None, Option(help="Labels; default: labels.jsonl in the folder.")
+    ] = None,
+    ask: Annotated[
+        Path | None, Option(help="Questions of users to label: one a line, or JSON lines.")
+    ] = None,
+    retriever: opt.DefaultRetriever = None,
+    k: opt.HitCount = 10,
+    preset: Annotated[str, Option(help="standard: reads the hits; fast: does not.")] = "standard",
+    questions: Annotated[int, Option(min=1, help="Made questions to use, at most.")] = 400,
+    stage: Annotated[str | None, Option(help=f"Only this one: {STAGE_NAMES}.")] = None,
+    restart: Annotated[bool, Option("--restart", help="Also run what is up to date.")] = False,
+    seed: opt.Seed = 42,
+    json: opt.Json = False,
+) -> None:
+    """Make questions or ask for labels, adapt the gate, evaluate it, and write a report."""
+    from suffice.evaluation.improve import LoopSettings, SearchedCorpus
+    from suffice.evaluation.improve import improve as run_loop
+
+    settings = LoopSettings(
+        k, preset, questions, labels, ask, stage=stage, restart=restart, seed=seed
+    )
+    with (
+        progress_bar(quiet=json) as progress,
+        _open_library(library, out, progress, quiet=json) as opened,
+    ):
+        name = retriever or ("hybrid" if opened.encoder_name else "bm25")
+        is_built = opened.path == out / "library"
+        where = str(opened.path) if is_built else library
+        corpus = SearchedCorpus(library, where, opened.store, opened.retriever(name), name)
+        found = run_loop(
+            corpus,
+            out,
+            settings,
+            progress=progress,
+            say=(lambda line: None) if json else say,
+        )
+    if json:
+        print_json(found.as_json())
+        return
+    print("\n" + "\n".join(map(printable, found.summary)))
+    if "report" in found.results:
+        say_written(out / "report.html")
+    for place, (what, typed) in enumerate(found.next_steps):
+        say(f"{'next:' if not place else '     '} {what}" + (f"\n        {typed}" if typed else ""))
+
+
+@contextmanager
+def _open_library(name: str, out: Path, progress: Progress, *, quiet: bool) -> Iterator[Library]:
+    """The library, or one of this folder of documents, built or updated in `out`."""
+    from suffice.engines.qdrant import is_qdrant_address
+    from suffice.library import Library
+    from suffice.storage import MANIFEST
+
+    path = Path(name)
+    if is_qdrant_address(name) or (path / MANIFEST).exists():
+        with Library.open(name) as library:
+            yield library
+        return
+    if not path.exists():
+        hint = "give a library, or a folder of documents"
+        raise InputError(f"{name} does not exist", hint=hint)
+    folder = open_folder(DataSource(None, "folder", path, None, None), skip_bad=False)
+    if folder is None:
+        raise InputError(f"{name} is not a library", hint="suffice build PATH --out library")
+    if out.resolve().is_relative_to(path.resolve()):
+        message = f"{out} is inside {path}: the loop would read its own files as documents"
+        raise InputError(message, hint="choose an --out beside it")
+    with Library.build(out / "library", (), links=False) as library:
+        documents = folder.dataset().documents()
+        changes = update_folder(library, folder, documents, progress=progress)
+        same = not (changes.added or changes.replaced or changes.removed)
+        if not quiet:
+            say(f"library: {'up to date' if same else f'{len(library):,} documents'}")
+        yield library
