@@ -29,8 +29,13 @@ def run_ask(library: Path, *words: object) -> Result:
     return suffice("ask", library, BRIDGE, *words)
 
 
+# By rules, which the fast gate leaves the reading to: the reader that ships is not sure enough of
+# this mother (decision 36).
+RULES = ("--preset", "fast")
+
+
 def test_without_a_model_the_path_of_sentences_is_shown(library: Path) -> None:
-    result = run_ask(library)
+    result = run_ask(library, *RULES)
     assert result.exit_code == 0, result.output
     assert "no language model" in result.stderr
     assert "1. Who is the mother of Lothair II?" in result.stdout
@@ -40,7 +45,7 @@ def test_without_a_model_the_path_of_sentences_is_shown(library: Path) -> None:
 
 
 def test_json_is_the_whole_trace(library: Path) -> None:
-    result = run_ask(library, "--json")
+    result = run_ask(library, "--json", *RULES)
     trace = json.loads(result.stdout)
     assert trace["model_configured"] is False
     assert trace["plan"] == ["Who is the mother of Lothair II?", "When did #1 die?"]
@@ -118,7 +123,7 @@ def test_without_a_question_one_is_asked_for(library: Path) -> None:
 
 
 def test_the_live_view_shows_the_plan_and_its_answers(library: Path, tmp_path: Path) -> None:
-    run_ask(library, "--trace", tmp_path / "trace.jsonl")
+    run_ask(library, "--trace", tmp_path / "trace.jsonl", *RULES)
     (trace,) = read_traces(tmp_path / "trace.jsonl")
     begun = replace(trace, steps=trace.steps[:1])
     assert _progress_text(begun).splitlines()[1:3] == [

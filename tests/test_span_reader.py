@@ -13,7 +13,7 @@ from suffice.answering.answer_type import AnswerType, has_form
 from suffice.answering.ask import AskPolicy, ask
 from suffice.answering.extractive_reader import Passage
 from suffice.answering.review import review
-from suffice.answering.span_reader import SpanReader, answer_finder
+from suffice.answering.span_reader import Fits, SpanReader, answer_finder
 from suffice.gate.gate import Gate
 from suffice.types import Action, FoundAnswer, Support
 
@@ -73,7 +73,7 @@ class Knowing(Wants):
     answers: ClassVar = {"mother": ("Ermengarde of Tours", 0.9), "die": ("20 March 851", 0.8)}
 
     def find_answer(
-        self, question: str, titles: Sequence[str], texts: Sequence[str]
+        self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
     ) -> FoundAnswer | None:
         for text in texts:
             for word, (answer, p) in self.answers.items():

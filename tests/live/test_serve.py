@@ -361,7 +361,7 @@ def test_clients_that_do_not_read_are_disconnected(strict: int) -> None:
 
 def test_clients_that_read_slowly_are_served(strict: int) -> None:
     with asking(strict, 100) as line:
-        assert read_of(line, most=100, pause=0.02) == 100
+        assert read_of(line, most=100, pause=0.01) == 100
 
 
 def read_of(line: socket.socket, most: int = 1_000_000, pause: float = 0.0) -> int:

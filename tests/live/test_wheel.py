@@ -61,7 +61,7 @@ WITHOUT_EXTRAS = {
     f'search library "{QUESTION}" --k 2': "The Alder Tree",
     f'search library "{QUESTION}" --complete': "Anna Berg",
     f'check "{QUESTION}" --hits hits.json': "missing: Anna Berg",
-    f'ask library "{QUESTION}"': "ANSWER  Otto Berg",
+    f'ask library "{QUESTION}" --preset fast': "ANSWER  Otto Berg",
     "evaluate retrieval --dataset jsonl --path made --retriever bm25 --k 4 --out run.json": "bm25",
     "evaluate gate --dataset jsonl --path made --limit 30 --no-baselines": "auroc",
     "report run.json": "bm25",

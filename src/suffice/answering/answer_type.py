@@ -44,6 +44,7 @@ _YES_NO = re.compile(
     r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
 )
 MIN_CLAUSE = 3  # words that can answer a question for yes or no
+MAX_NAME = 8  # words: more are a clause about somebody
 _DAYS = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS)))
 _TIME = re.compile(
     r"\d|\b(?:spring|summer|autumn|fall|winter|morning|noon|evening|night|midnight|today|tomorrow"
@@ -255,7 +256,8 @@ def has_form(answer: str, answer_type: AnswerType) -> bool:
         return parse_number(answer) is not None or bool(_AMOUNT.search(answer))
     if answer_type in (AnswerType.PERSON, AnswerType.PLACE, AnswerType.COUNTRY):
         dated = any(one.text == answer for one in find_spans(answer, AnswerType.DATE))
-        return bool(_LETTERS.search(answer)) and not dated
+        long = answer_type is AnswerType.PERSON and len(tokens(answer)) > MAX_NAME
+        return bool(_LETTERS.search(answer)) and not dated and not long
     return True
 
 

@@ -16,7 +16,8 @@ from suffice.answering.extractive_reader import ExtractiveReader, Passage, Readi
 from suffice.text import title_key
 from suffice.types import Citation, FoundAnswer
 
-FindAnswer = Callable[[str, Sequence[str], Sequence[str]], FoundAnswer | None]
+Fits = Callable[[str], bool]
+FindAnswer = Callable[[str, Sequence[str], Sequence[str], Fits], FoundAnswer | None]
 LIKELY = 0.5  # below, an answer that the rules find as well is judged as theirs
 
 
@@ -25,7 +26,7 @@ class AnswerFinder(Protocol):
     """A gate whose reader also finds answers; None where it has none."""
 
     def find_answer(
-        self, question: str, titles: Sequence[str], texts: Sequence[str]
+        self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
     ) -> FoundAnswer | None: ...
 
 
@@ -47,7 +48,8 @@ class SpanReader:
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
         """The likeliest answer with its sentence; none where its form is not the one asked for."""
         titles = [one.title for one in passages]
-        found = self.find(question, titles, [" ".join(one.sentences) for one in passages])
+        texts = [" ".join(one.sentences) for one in passages]
+        found = self.find(question, titles, texts, lambda said: has_form(said, answer_type))
         if found is None or not found.text:
             return Reading(None, by=self.name)
         cited = _citation(passages[found.place], found.start)

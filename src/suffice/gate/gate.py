@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -202,11 +202,17 @@ class Gate:
         return np.maximum(self.model.base.hops(batch.questions), 1.0)
 
     def find_answer(
-        self, question: str, titles: Sequence[str], texts: Sequence[str]
+        self,
+        question: str,
+        titles: Sequence[str],
+        texts: Sequence[str],
+        fits: Callable[[str], bool] = bool,
     ) -> FoundAnswer | None:
-        """What answers the question in these texts; None where the gate has no reader."""
+        """What answers the question in these texts, of what `fits` if anything does; None where the
+        gate has no reader.
+        """
         reader = self.encoders.reader
-        return None if reader is None else reader.answer(question, titles, texts)
+        return None if reader is None else reader.answer(question, titles, texts, fits)
 
     def drift(self, recent: Iterable[Pair], *, documents: DocumentMap | None = None) -> Drift:
         """How far recent (question, hits) are from those at fit time; whether to recalibrate."""

@@ -9,7 +9,7 @@ of the hits does not matter. `suffice_research.training` makes the model.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from suffice.storage.artefacts import data_errors, open_onnx, read_json
 from suffice.types import FoundAnswer
 
 Floats = npt.NDArray[np.floating[Any]]
+Fits = Callable[[str], bool]  # whether an answer has the form that is asked for
 READER_KIND, READER_VERSION = "reader", 1
 READING_VERSION = 2  # raise it where the same model reads the same hits otherwise
 SHIPPED_READER = Path(__file__).parent.parent / "models" / "reader"
@@ -135,15 +136,19 @@ class Reader:
             unread=found.unread + left,
         )  # fmt: skip
 
-    def answer(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> FoundAnswer:
-        """What answers the question best in these hits, and how likely it is right."""
-        found, signs = self.best_answer(question, titles, texts)
+    def answer(
+        self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
+    ) -> FoundAnswer:
+        """What answers the question best in these hits, of what `fits`, and how likely it is
+        right.
+        """
+        found, signs = self.best_answer(question, titles, texts, fits)
         if not found.text:
             return found
         return replace(found, p=float(sigmoid(np.array(self.answer_weights @ signs))))
 
     def best_answer(
-        self, question: str, titles: Sequence[str], texts: Sequence[str]
+        self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
     ) -> tuple[FoundAnswer, Floats]:
         """The answer without its probability, and ANSWER_SIGNS, which that is learned from."""
         hits = list(zip(titles, texts, strict=True))
@@ -155,7 +160,7 @@ class Reader:
         spans, kinds, complete, evidence = self._run(asked, windows, outputs)
         head = len(asked) + 2
         read = [(_clean(title), text) for (title, _), text in zip(chosen, parts, strict=True)]
-        slot, start, end, text, p = _best_span(windows, spans, head, read)
+        slot, start, end, text, p = _best_span(windows, spans, head, read, fits)
         nothing, span, yes, no = np.exp(kinds[0] - np.logaddexp.reduce(kinds[0])).tolist()
         if said := max(yes, no) > span:
             text, p = ("yes", yes) if yes > no else ("no", no)
@@ -284,10 +289,11 @@ def _best_evidence(
 
 
 def _best_span(
-    windows: Sequence[_Window], logits: Floats, head: int, hits: Sequence[tuple[str, str]]
-) -> tuple[int, int, int, str, float]:
+    windows: Sequence[_Window], logits: Floats, head: int, hits: Sequence[tuple[str, str]],
+    fits: Fits,
+) -> tuple[int, int, int, str, float]:  # fmt: skip
     """Hit, first character, end, words and probability of the likeliest answer, in a text or a
-    title; none has probability 0.
+    title; of those that fit, if there are any. None has probability 0.
     """
     lengths = np.array([head + len(one.ids) + 1 for one in windows])
     seen = np.arange(logits.shape[1]) < lengths[:, None]
@@ -313,7 +319,8 @@ def _best_span(
     if not found:
         return 0, 0, 0, "", 0.0
     # Windows overlap, and several hits may say the same.
-    best = max(found.values(), key=lambda same: sum(one[0] for one in same))
+    fitting = [same for same in found.values() if fits(same[0][-1])] or found.values()
+    best = max(fitting, key=lambda same: sum(one[0] for one in same))
     _, hit, start, end, said = max(best)
     return hit, start, end, said, min(sum(one[0] for one in best), 1.0)
 
