@@ -102,7 +102,8 @@ def test_a_learning_curve_is_followed_only_where_it_is_clear() -> None:
     rng = np.random.default_rng(0)
     complete = rng.random(400) < 0.5
     assert _curve_sizes(80) == [20, 40, 80]
-    assert _curve_sizes(16)[0] == 10
+    assert _curve_sizes(40)[0] == 10
+    assert _curve_sizes(39) == [39]
 
     def at(size: int, gain: float) -> np.ndarray:
         signal = complete * (1.2 - gain / np.sqrt(size))

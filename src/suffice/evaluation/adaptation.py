@@ -52,7 +52,7 @@ Floats = npt.NDArray[np.float64]
 Parts = Sequence[npt.NDArray[np.intp]]  # the held-out questions of each fold
 MIN_LABELS, FOLDS = 20, 5
 MIN_OF_EACH = FOLDS  # complete, and incomplete
-CURVE = 3  # sizes of the learning curve
+CURVE, MIN_CURVE = 3, 40  # sizes of the learning curve; to fewer labels it is noise, and slow
 MORE = (2, 4)  # times as many labels, to look ahead to
 LEVEL = 0.8  # of the intervals that decide: better with a confidence of nine in ten
 PROMISE_PARTS = 2  # adapting keeps every second label for a promise
@@ -265,7 +265,9 @@ def _cross_validate(
 
 
 def _curve_sizes(most: int) -> list[int]:
-    """From a quarter of the labels to all, where so few can be adapted to."""
+    """From a quarter of the labels to all, where so few can be adapted to; of few, only all."""
+    if most < MIN_CURVE:
+        return [most]
     least = max(MIN_TO_ADAPT, most // 4)
     return sorted({round(least * (most / least) ** (at / (CURVE - 1))) for at in range(CURVE)})
 
