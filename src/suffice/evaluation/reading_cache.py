@@ -14,7 +14,7 @@ import numpy as np
 
 from suffice.gate.extraction import reader_input
 from suffice.gate.hits import normalize_hits
-from suffice.gate.reader import Reader, Reading
+from suffice.gate.reader import Fits, Reader, Reading
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Progress
 from suffice.storage import write_atomically
@@ -54,8 +54,10 @@ class CachedReader(Reader):
             self._keep(key, self._reader.read(question, titles, texts))
         return self._known[key]
 
-    def answer(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> FoundAnswer:
-        return self._reader.answer(question, titles, texts)
+    def answer(
+        self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
+    ) -> FoundAnswer:
+        return self._reader.answer(question, titles, texts, fits)
 
     def read_all(self, examples: Iterable[LabelledQuestion], *, k: int) -> None:
         """Read the first `k` hits of each example ahead, with a process for each core."""
