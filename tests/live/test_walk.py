@@ -30,6 +30,7 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 from playwright import sync_api as playwright
+from tests.commands import suffice as command
 from tests.live.test_page import BROWSER
 
 import suffice
@@ -80,17 +81,12 @@ def write_folder(folder: Path) -> list[Question]:
     return questions
 
 
-def typed(place: Path, *words: object) -> str:
-    """What a command in this folder prints, all of it on one screen."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "suffice", *map(str, words)],
-        cwd=place, env=environment, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    assert len(said.splitlines()) <= SCREEN, said
-    return said
+def typed(*words: object) -> str:
+    """What a command prints, all of it on one screen."""
+    done = command(*words)
+    assert done.exit_code == 0, done.output
+    assert len(done.output.splitlines()) <= SCREEN, done.output
+    return done.output
 
 
 class LibraryRetriever(BaseRetriever):
@@ -141,15 +137,16 @@ def label_on_the_page(address: str, needs: dict[str, tuple[str, ...]], count: in
 
 
 @pytest.mark.filterwarnings("ignore::suffice.integrations.common.UnfamiliarWarning")
-def test_the_first_hour(tmp_path: Path) -> None:
+def test_the_first_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     questions = write_folder(tmp_path / "papers")
     needs = dict(questions)
-    built = typed(tmp_path, "build", "papers", "--out", "library")
+    built = typed("build", "papers", "--out", "library")
     assert re.search(r"\d{3} added", built)
-    again = typed(tmp_path, "build", "papers", "--out", "library")
+    again = typed("build", "papers", "--out", "library")
     assert re.search(r"\b0 added", again)
     for question, _ in questions[:5]:
-        assert "line" in typed(tmp_path, "search", "library", question, "--k", 3)
+        assert "line" in typed("search", "library", question, "--k", 3)
 
     with suffice.Library.open(tmp_path / "library") as library:
         retriever = LibraryRetriever(library=library)
@@ -159,19 +156,15 @@ def test_the_first_hour(tmp_path: Path) -> None:
         for question in needs:
             assert watched.invoke(question) == retriever.invoke(question)
 
-        said = typed(tmp_path, "report", "--shadow", "shadow.jsonl")
+        said = typed("report", "--shadow", "shadow.jsonl")
         assert "80" in said
-        typed(
-            tmp_path, "report", "--shadow", "shadow.jsonl", "--labels", "ask.jsonl", "--count", 60
-        )
+        typed("report", "--shadow", "shadow.jsonl", "--labels", "ask.jsonl", "--count", 60)
         with serving(
             tmp_path, "--preset", "fast", "--label", "ask.jsonl", "--labels", "labels.jsonl"
         ) as address:
             label_on_the_page(address, needs, 40)
 
-        said = typed(
-            tmp_path, "adapt", "labels.jsonl", "--gate", "fast", "--out", "gate", "--force"
-        )
+        said = typed("adapt", "labels.jsonl", "--gate", "fast", "--out", "gate", "--force")
         assert "40 labels" in said
 
         own = str(tmp_path / "gate")
@@ -186,5 +179,5 @@ def test_the_first_hour(tmp_path: Path) -> None:
         documents = [HaystackDocument(content=hit.text, score=hit.score) for hit in hits]
         sent = haystack.CompletenessGate(own).run(query=question, documents=documents)
         assert sent
-    typed(tmp_path, "report", "--shadow", "verdicts.jsonl", "--out", "report.html")
+    typed("report", "--shadow", "verdicts.jsonl", "--out", "report.html")
     assert (tmp_path / "report.html").stat().st_size > 1000
