@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("serve")]
 
 
 def test_mixed_load_with_updates_beside_it_loses_and_leaks_nothing(tmp_path: Path) -> None:
-    soak_log = run_soak(tmp_path, minutes=0.1, rate=8, write_every=1.0)
+    soak_log = run_soak(tmp_path, minutes=0.15, rate=8, write_every=1.0)
     assert soak_log.faults == []
     assert soak_log.wrong == []
     for kind, statuses in soak_log.statuses.items():
