@@ -33,7 +33,7 @@ from suffice_research.par_rag import tables
 from suffice_research.stage_timer import StageTimer
 from suffice_research.training.reader_data import TEST, part_of
 
-__all__ = ["DATASETS_WITH_MODEL", "data_folder", "model_study"]
+__all__ = ["DATASETS_WITH_MODEL", "Unseen", "data_folder", "model_study"]
 
 DATASETS_WITH_MODEL = ("2wikimultihopqa", "hotpotqa", "musique", "multihop_rag")
 QUESTIONS = 60  # of each data set
@@ -57,7 +57,7 @@ NOTES = (
 
 
 @dataclass(frozen=True)
-class _Unseen:
+class Unseen:
     """Whether nothing of ours has learned from a question."""
 
     dataset: str
@@ -115,7 +115,7 @@ def model_study(
                     model=asked,
                     clock=time.monotonic,
                     cache=cache,
-                    keep=_Unseen(name, lambda text: bool(count_seen(opened, [text]))),
+                    keep=Unseen(name, lambda text: bool(count_seen(opened, [text]))),
                     workers=workers,
                     progress=progress,
                 )
