@@ -117,9 +117,7 @@ def test_a_batch_answers_what_each_request_alone_would_get(model):
         assert list(one.ids) == ids
         assert one.finish_reason == ("stop" if ids[-1] in model.ends else "length")
         assert one.logprobs == pytest.approx(sure[: len(one.logprobs)], abs=1e-4)
-        assert [top[0] for top in one.top] == [
-            (at, pytest.approx(value)) for at, value in zip(one.ids, one.logprobs)
-        ]
+        assert [top[0] for top in one.top] == list(zip(one.ids, one.logprobs))
     with pytest.raises(ModelError, match="shutting down"):
         batcher.submit(requests[0])
 

@@ -114,7 +114,7 @@ def model_study(
                     settings,
                     model=asked,
                     clock=time.monotonic,
-                    cache=cache,
+                    outcomes=cache,
                     keep=Unseen(name, lambda text: bool(count_seen(opened, [text]))),
                     workers=workers,
                     progress=progress,

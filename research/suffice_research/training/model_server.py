@@ -124,7 +124,8 @@ def _messages(body: Mapping[str, Any]) -> list[tuple[str, str]]:
             raise _bad(f"messages[{at}] has the role {role!r}, expected one of {', '.join(ROLES)}")
         if isinstance(content, list):
             parts = [part.get("text") if isinstance(part, dict) else None for part in content]
-            content = "".join(parts) if all(isinstance(part, str) for part in parts) else None
+            texts = [part for part in parts if isinstance(part, str)]
+            content = "".join(texts) if len(texts) == len(parts) else None
         if not isinstance(content, str):
             raise _bad(f"messages[{at}] has no text: its content is not a string")
         # Half of a pair of surrogates, which JSON can hold, is no text that can be tokenized.
@@ -167,14 +168,14 @@ class ChatModel:
         self.predicting = decoder.tokens.weight.detach().float().T
         if DEVICE == "cuda":
             decoder.to(torch.bfloat16)
-        special = {one: tokenizer.token_to_id(one) for one in (START, *ENDS)}
-        if special[START] is None or special[END] is None:
+        start, end, *others = (tokenizer.token_to_id(one) for one in (START, *ENDS))
+        if start is None or end is None:
             raise InputError(
                 f"{name} has no tokens {START} and {END}: it was not taught to chat",
                 hint="use an instruct model of the Qwen2 family",
             )
-        self.start, self.end = special[START], special[END]
-        self.ends = frozenset(one for name, one in special.items() if name in ENDS and one)
+        self.start, self.end = start, end
+        self.ends = frozenset({end, *(one for one in others if one is not None)})
 
     def requests(self, bodies: Sequence[Mapping[str, Any]]) -> list[Request]:
         """Requests of the protocol, tokenized together. An invalid one is an InputError."""

@@ -606,12 +606,14 @@ def compare_answers(
     data: Mapping[str, str] | None = None,
     keep: Callable[[GoldQuestion], bool] | None = None,
     workers: int = 1,
+    outcomes: Path | None = None,
     progress: Progress | None = None,
 ) -> AnswerRun:
     """What each system says to each question, `workers` of them at a time.
 
-    `cache` keeps fitted gates and, with a model, every outcome. `keep` chooses questions. Without a
-    `clock` no seconds are counted, and nothing is searched twice.
+    `cache` is the folder of fitted gates, `outcomes` that of what was answered, so that a stopped
+    run goes on. `keep` chooses questions. Without a `clock` no seconds are counted, and nothing is
+    searched twice.
     """
     seed = settings.seed
     questions = draw_questions(
@@ -640,7 +642,10 @@ def compare_answers(
         dataset, questions, setup, seed=seed, progress=progress, **options
     )
     name = None if model is None else component_name(model)
-    kept = None if cache is None or name is None else _outcome_file(cache, corpus, settings, name)
+    kept = None
+    if outcomes is not None:
+        digest = _run_digest(corpus, settings, name, gates[0].card)
+        kept = OutcomeFile(Path(outcomes) / f"outcomes-{digest}.jsonl")
     found = run_systems(
         questions,
         setup,
@@ -656,12 +661,13 @@ def compare_answers(
     )
 
 
-def _outcome_file(
-    cache: Path, corpus: InMemoryCorpus, settings: AnswerSettings, model: str
-) -> OutcomeFile:
-    """The outcomes of this corpus, model and settings; which questions and systems is open."""
+def _run_digest(
+    corpus: InMemoryCorpus, settings: AnswerSettings, model: str | None, card: Mapping[str, Any]
+) -> str:
+    """Tells corpus, model, gate and settings apart; which questions and systems is left open."""
     chosen = {**asdict(settings), "systems": None, "part": None, "limit": None}
-    digest = hashlib.sha256(json.dumps([chosen, model], sort_keys=True).encode())
+    text = json.dumps([chosen, model, card], sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode())
     for one in corpus.store.documents():
         digest.update(b"\0" + one.text.encode("utf-8", "surrogatepass"))
-    return OutcomeFile(Path(cache) / f"outcomes-{digest.hexdigest()[:16]}.jsonl")
+    return digest.hexdigest()[:16]
