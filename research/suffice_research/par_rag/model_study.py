@@ -117,6 +117,7 @@ def model_study(
                     outcomes=cache,
                     keep=Unseen(name, lambda text: bool(count_seen(opened, [text]))),
                     workers=workers,
+                    confidence=False,  # no table orders answers by it
                     progress=progress,
                 )
         named = component_name(asked)

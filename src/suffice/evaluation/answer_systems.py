@@ -381,12 +381,14 @@ def run_systems(
     systems: Sequence[str],
     workers: int = 1,
     kept: OutcomeFile | None = None,
+    confidence: bool = True,
     progress: Progress | None = None,
 ) -> dict[str, list[AnswerOutcome]]:
     """What each system makes of each question; `gates` has a gate for each question.
 
     Where a language model fails a question, the rules read. One that never answers is an error.
-    `workers`: questions at a time. `kept` has what is known already, and gets what is new.
+    `workers`: questions at a time. `kept` has what is known already, and gets what is new. With
+    `confidence` the gate also judges what the systems without a gate hold.
     """
     known = all_systems()
     for name in systems:
@@ -419,9 +421,14 @@ def run_systems(
             f"the model answered nothing: {every[0].error}",
             hint="check the server, its address and its name",
         )
-    texts = [one.question.text for one in questions]
+    if confidence:
+        texts = [one.question.text for one in questions]
+        found = {
+            name: _with_gate_confidence(texts, outcomes, gates, setup.corpus)
+            for name, outcomes in found.items()
+        }
     return {
-        name: _with_gate_confidence(texts, outcomes, gates, setup.corpus)
+        name: [replace(one, held=setup.corpus.parents(one.held or ())) for one in outcomes]
         for name, outcomes in found.items()
     }
 
@@ -432,7 +439,7 @@ def _with_gate_confidence(
     gates: Sequence[GateLike],
     corpus: InMemoryCorpus,
 ) -> list[AnswerOutcome]:
-    """Each with the gate's probability that its documents are complete, and whole documents."""
+    """Each with the gate's probability that its documents are complete."""
     found = list(outcomes)
     by_gate: dict[int, list[int]] = {}
     for at, one in enumerate(outcomes):
@@ -448,7 +455,7 @@ def _with_gate_confidence(
             for at, verdict in zip(some, verdicts, strict=True):
                 sure = {**found[at].sure, "gate": verdict.p_complete}
                 found[at] = replace(found[at], sure=sure)
-    return [replace(one, held=corpus.parents(one.held or ())) for one in found]
+    return found
 
 
 # ------------------------------------------------------------------------------------ their gates
@@ -607,13 +614,14 @@ def compare_answers(
     keep: Callable[[GoldQuestion], bool] | None = None,
     workers: int = 1,
     outcomes: Path | None = None,
+    confidence: bool = True,
     progress: Progress | None = None,
 ) -> AnswerRun:
     """What each system says to each question, `workers` of them at a time.
 
     `cache` is the folder of fitted gates, `outcomes` that of what was answered, so that a stopped
-    run goes on. `keep` chooses questions. Without a `clock` no seconds are counted, and nothing is
-    searched twice.
+    run goes on. `keep` chooses questions; `confidence` as for `run_systems`. Without a `clock` no
+    seconds are counted, and nothing is searched twice.
     """
     seed = settings.seed
     questions = draw_questions(
@@ -653,6 +661,7 @@ def compare_answers(
         systems=settings.systems,
         workers=workers,
         kept=kept,
+        confidence=confidence,
         progress=progress,
     )
     chosen = {**asdict(settings), "model": name, "seen": seen, "corpus": len(corpus.store)}
