@@ -5,12 +5,13 @@ judge.
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.small_gate import collection, few_trees
-from tests.small_world import BRIDGE, COMPARISON, FILMS, Wants
+from tests.small_world import BRIDGE, COMPARISON, FILMS, Says, Wants
 from tests.values import known
 from typer.testing import CliRunner
 
@@ -19,9 +20,10 @@ from suffice.cli.app import app
 from suffice.datasets import load
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold, GoldQuestion
-from suffice.errors import InputError
+from suffice.errors import DataError, InputError, ModelError
 from suffice.evaluation.answer_systems import (
     AnswerSetup,
+    OutcomeFile,
     all_systems,
     draw_questions,
     gates_for_questions,
@@ -178,6 +180,8 @@ def test_halves_share_no_question_and_the_draw_is_the_same_again(village: Datase
     assert {one.question.text for one in even}.isdisjoint(one.question.text for one in odd)
     assert len(even) + len(odd) == len(draw_questions(village))
     assert draw_questions(village, limit=1) == draw_questions(village, limit=1)
+    (kept,) = draw_questions(village, limit=1, keep=lambda one: one.question.text == BRIDGE)
+    assert kept.question.text == BRIDGE
     with pytest.raises(InputError, match="part"):
         draw_questions(village, part="third")
 
@@ -203,6 +207,78 @@ def test_an_unknown_system_is_refused_with_the_nearest(bench: AnswerSetup) -> No
     assert "ask" in caught.value.hint
     assert "ask, any exemplars" not in parse_systems("all", with_model=False)
     assert parse_systems("ask, no gate; naive", with_model=False) == ("ask, no gate", "naive")
+
+
+class Counts(Says):
+    """Says who it was for how many tokens, as a client of one server does."""
+
+    def complete(self, prompts, *, schema=None):
+        self.last_tokens = (len(prompts[0]), 0)
+        time.sleep(0.001)  # others get their turn
+        return super().complete(prompts, schema=schema)
+
+
+def test_questions_at_the_same_time_come_to_the_same_at_the_same_cost(
+    village: Dataset, bench: AnswerSetup
+) -> None:
+    examples = draw_questions(village) * 4
+    setup = replace(bench, model=Counts({"passages": {"answer": "Dog Law", "sentences": [1]}}))
+    gates, systems = [Wants()] * len(examples), ["model alone", "naive", "gate, then loop"]
+    alone, together = (
+        run_systems(examples, setup, gates, systems=systems, workers=workers) for workers in (1, 4)
+    )
+    assert alone == together
+    assert all(one.cost.tokens > 100 for one in together["naive"])
+
+
+def test_the_gate_decides_whether_one_reading_is_enough(
+    village: Dataset, bench: AnswerSetup
+) -> None:
+    examples = [one for one in draw_questions(village) if one.question.text == BRIDGE]
+    answers = {"sentences": {"answer": "20 March 851", "sentences": [1]}, "know": {"answer": "851"}}
+    for gate, once in ((Wants(), True), (Wants("no such document"), False)):
+        setup = replace(bench, model=Says(answers))
+        systems = ["gate, then loop", "model alone", "ask, reader"]
+        found = run_systems(examples, setup, [gate], systems=systems)
+        assert (found["gate, then loop"][0].cost.calls == 1) == once
+        assert found["gate, then loop"][0].answer == "20 March 851"
+        alone = found["model alone"][0]
+        assert (alone.answer, alone.held, alone.cost.calls) == ("851", (), 1)
+        assert found["ask, reader"][0].cost.calls == 0
+    for said in ("unknown", "", 5, None):
+        setup = replace(bench, model=Says({"know": {"answer": said}}))
+        found = run_systems(examples, setup, [Wants()], systems=["model alone"])
+        assert found["model alone"][0].answer is None
+
+
+def test_outcomes_are_kept_and_a_run_goes_on_where_it_ended(
+    village: Dataset, bench: AnswerSetup, tmp_path: Path
+) -> None:
+    examples, path = draw_questions(village), tmp_path / "new" / "outcomes.jsonl"
+    model = Says({"passages": {"answer": "Dog Law", "sentences": [1]}})
+    setup, gates = replace(bench, model=model), [Wants()] * len(examples)
+    systems = ["naive", "along links", "ask, reader"]
+    first = run_systems(examples, setup, gates, systems=systems, kept=OutcomeFile(path))
+    asked = len(model.shown)
+    assert len(OutcomeFile(path)) == 6
+    assert run_systems(examples, setup, gates, systems=systems, kept=OutcomeFile(path)) == first
+    assert len(model.shown) == asked
+    whole = path.read_text()
+    path.write_text(whole[:-40])  # killed while it wrote
+    assert run_systems(examples, setup, gates, systems=systems, kept=OutcomeFile(path)) == first
+    assert sorted(path.read_text().splitlines()) == sorted(whole.splitlines())
+    path.write_text('{"system": "naive"}\n')
+    with pytest.raises(DataError, match=r"outcomes.jsonl:1 is not an outcome"):
+        OutcomeFile(path)
+
+    def fails(prompt: str) -> str:
+        raise ModelError("no server")
+
+    broken = replace(bench, model=Says(fails))
+    path.unlink()
+    with pytest.raises(ModelError, match="answered nothing: no server"):  # though the reader did
+        run_systems(examples, broken, gates, systems=systems, kept=OutcomeFile(path))
+    assert len(OutcomeFile(path)) == 2  # a failure is not kept
 
 
 def test_a_fitted_gate_has_not_seen_what_it_judges_and_is_kept(

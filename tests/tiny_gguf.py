@@ -7,7 +7,8 @@ import numpy as np
 
 # One token for each byte, as byte-level BPE writes them.
 BYTES = [chr(one) for one in (*range(33, 127), *range(161, 173), *range(174, 324))]
-VOCABULARY = len(BYTES) + 2
+SPECIAL = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
+VOCABULARY = len(BYTES) + 1 + len(SPECIAL)
 
 
 def text(value: str) -> bytes:
@@ -31,7 +32,7 @@ def tiny_metadata() -> dict[str, object]:
         "qwen2.attention.head_count": 4, "qwen2.attention.head_count_kv": 2,
         "qwen2.feed_forward_length": 24, "qwen2.rope.freq_base": 1e6,
         "qwen2.attention.layer_norm_rms_epsilon": 1e-6, "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": "qwen2", "tokenizer.ggml.tokens": [*BYTES, "he", "<|endoftext|>"],
+        "tokenizer.ggml.pre": "qwen2", "tokenizer.ggml.tokens": [*BYTES, "he", *SPECIAL],
         "tokenizer.ggml.merges": ["h e"], "tokenizer.ggml.padding_token_id": VOCABULARY - 1,
     }  # fmt: skip
 

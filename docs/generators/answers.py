@@ -43,7 +43,7 @@ is needed, where any answer is wrong. Questions with and without: the third colu
 *right* (F1 of at least 0.5) are of the best answer to complete lists, whatever its probability.
 *Answered*, *right of those given* and *abstained* are at the level of `ask`, {study["level"]}. Half of all
 lists are incomplete here; where fewer are, more of the answers given are right. No search and no plan: the
-whole loop is on [PAR-RAG reproduced](par-rag.md), with rules for a reader.
+whole loop is on [PAR-RAG reproduced](par-rag.md), by rules, and with the reader beside a language model.
 
 {table(head, rows)}
 **Can the probability be trusted?** All lists above, by what the reader says of its answer:

@@ -5,7 +5,7 @@ fitted on made questions.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -163,6 +163,11 @@ def study_path(name: str) -> Path:
     return RUNS / f"study-{name}.json"
 
 
+# A study of the same paper with a language model, which stands below the study without one.
+WITH_MODEL = {"par-rag": RUNS / "study-par-rag-model.json"}
+MODEL_COMMAND = "suffice reproduce {} --data $DATA --model qwen2.5-coder-1.5b.gguf --cache runs/model --out {}-model"
+
+
 def load_studies() -> dict[str, Study]:
     """The stored studies, by paper."""
     return {
@@ -171,7 +176,11 @@ def load_studies() -> dict[str, Study]:
 
 
 def study_pages() -> dict[Path, str]:
-    return {RESULTS / f"{name}.md": study_page(study) for name, study in load_studies().items()}
+    with_model = {name: Study.load(path) for name, path in WITH_MODEL.items() if path.is_file()}
+    return {
+        RESULTS / f"{name}.md": study_page(study, with_model.get(name))
+        for name, study in load_studies().items()
+    }
 
 
 def study_pictures() -> dict[Path, bytes]:
@@ -188,12 +197,12 @@ def _study_figures(study: Study) -> dict[str, Figure]:
     return {f"{study.name}-{at}.svg": figure for at, figure in enumerate(chosen, start=1)}
 
 
-def study_page(study: Study) -> str:
+def study_page(study: Study, with_model: Study | None = None) -> str:
     """docs/results/NAME.md"""
-    return "\n".join(_study_lines(study))
+    return "\n".join(_study_lines(study, with_model))
 
 
-def _study_lines(study: Study) -> Iterator[str]:
+def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
     named = {id(figure): picture for picture, figure in _study_figures(study).items()}
     yield f"# {study.title}\n"
     yield f"    {study_command(study.name)}\n"
@@ -203,6 +212,22 @@ def _study_lines(study: Study) -> Iterator[str]:
     )
     yield from (f"- {line}" for line in study.summary)
     yield ""
+    yield from _section_lines(study, named)
+    if with_model is not None:
+        yield from _model_lines(with_model)
+    if study.notes:
+        yield "## Where it differs from the paper in kind, and why\n"
+        yield from (f"- {line}" for line in study.notes)
+        yield ""
+    files = [f"- `{name}` sha256 {digest}" for name, digest in sorted(study.data.items())]
+    if files:
+        yield "## Files\n"
+        yield from files
+        yield ""
+
+
+def _section_lines(study: Study, named: Mapping[int, str]) -> Iterator[str]:
+    """The tables of a study, and those of its figures that have a name."""
     for section in study.sections:
         yield f"## {section.title}\n"
         if section.says:
@@ -213,15 +238,18 @@ def _study_lines(study: Study) -> Iterator[str]:
                 yield one.to_markdown()
             elif id(one) in named:
                 yield f"![{one.title}]({named[id(one)]})\n"
-    if study.notes:
-        yield "## Where it differs from the paper in kind, and why\n"
-        yield from (f"- {line}" for line in study.notes)
-        yield ""
-    files = [f"- `{name}` sha256 {digest}" for name, digest in sorted(study.data.items())]
-    if files:
-        yield "## Files\n"
-        yield from files
-        yield ""
+
+
+def _model_lines(study: Study) -> Iterator[str]:
+    yield "## With a language model\n"
+    yield f"    {MODEL_COMMAND.format(study.name, study.name)}\n"
+    yield (
+        f"The model is {study.settings['model']}, {study.settings['workers']} questions at a time. A GGUF file is served by "
+        "xllamacpp; add `--base-url` for a server of your own. Stop it and type it again: it goes on where it ended.\n"
+    )
+    yield from (f"- {line}" for line in (*study.summary, *study.notes))
+    yield ""
+    yield from _section_lines(study, {})
 
 
 # ---------------------------------------------------------------------------------------- expansion

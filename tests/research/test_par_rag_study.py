@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from docs.generators.results import study_page
+from docs.generators.results import study_page, study_path
 from tests.small_world import BRIDGE, COMPARISON, FILMS, Says
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
+from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
 from suffice.evaluation.study import Study
+from suffice.types import Question
+from suffice_research.local_model import serve_gguf
+from suffice_research.par_rag.model_study import Unseen
 from suffice_research.par_rag.published import FIGURE_2, TABLE_2, TABLE_4
 from suffice_research.par_rag.study import study
 
+STUDY = study_path("par-rag")
 SETS = ("2wikimultihopqa", "hotpotqa", "musique")
 
 
@@ -99,12 +106,60 @@ def test_the_same_seed_gives_the_same_bytes_and_a_page(data: Path, done: Study) 
     assert "What is not held out" in text
 
 
-def test_a_model_can_be_asked_and_its_tokens_are_told(data: Path) -> None:
-    model = Says({"passages": {"answer": "Dog Law", "sentences": [1]}})
-    rows = study(data=data, datasets=SETS[:1], gate="default", model=model, limit=1)
-    assert rows.settings["model"] == "says"
-    assert any(str(row[1]) == "ask, any exemplars" for row in rows.table("What each part").rows)
-    assert rows.table("Table 4").rows
+def test_a_study_with_a_model_is_kept_and_shown_beside_the_papers(
+    data: Path, tmp_path: Path
+) -> None:
+    model = Says({"passages": {"answer": "Dog Law", "sentences": [1]}, "know": {"answer": "851"}})
+    options: Any = {"data": data, "datasets": SETS[:1], "limit": 1, "workers": 2, "cache": tmp_path}
+    done = study(model=model, **options)
+    assert done.settings["model"] == "says"
+    assert done.settings["questions"] == {SETS[0]: 1}
+    naive, always = (
+        next(row for row in done.table(name).rows if row[0] == theirs)
+        for name, theirs in (("Table 2", "Vanilla RAG"), ("Table 4", "PAR RAG"))
+    )
+    assert (naive[1], naive[2].paper) == ("naive", 0.45)  # type: ignore[union-attr]
+    assert (always[1], always[2].paper) == ("always", 10132.81)  # type: ignore[union-attr]
+    assert done.table("What the gate saves").cell(SETS[0], "n") == 1
+    costs = done.table("Evidence and cost")
+    assert costs.cell("model alone", "calls") == 1.0
+    assert costs.cell("ask, reader", "tokens") == 0.0
+    again = study(model=Says({}), **options)  # it is not asked again
+    assert again.to_json(timings=False) == done.to_json(timings=False)
+    page = study_page(Study.load(STUDY), done)
+    assert "## With a language model, beside the paper" in page
+    assert "--model" in page
+
+
+def test_no_question_that_taught_the_gate_or_its_reader_is_asked() -> None:
+    def question(dataset: str, at: int) -> GoldQuestion:
+        return GoldQuestion(Question(f"q{at}", f"Who is {at}?"), Gold(f"q{at}", frozenset("d")))
+
+    taught = "Who is 3?"
+    for dataset, share in (("hotpotqa", 1.0), ("musique", 0.25), ("multihop_rag", 0.08)):
+        unseen = Unseen(dataset, lambda text: text == taught)
+        asked = [one for one in (question(dataset, at) for at in range(2000)) if unseen(one)]
+        assert len(asked) / 2000 == pytest.approx(share, abs=0.03)
+        assert all(one.question.text != taught for one in asked)
+        null = replace(asked[0], gold=replace(asked[0].gold, doc_ids=frozenset()))
+        assert not unseen(null)
+
+
+def test_a_model_file_that_cannot_be_served_says_why(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["reproduce", "par-rag", "--data", str(data), "--limit", "1", "--model"]
+    path = tmp_path / "model.gguf"
+    with pytest.raises(InputError, match="does not exist"), serve_gguf(path):
+        pass
+    path.write_bytes(b"GGUF")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match="xllamacpp") as caught, serve_gguf(path):
+        pass
+    assert "--base-url" in caught.value.hint
+    result = CliRunner().invoke(app, [*words, str(path)])
+    assert result.exit_code == 2
+    assert "does not hold hotpotqa/" in result.output
 
 
 def test_a_folder_without_the_data_is_refused_and_so_is_a_model_elsewhere(tmp_path: Path) -> None:

@@ -2,27 +2,27 @@
 evidence is complete?
 
 The paper lets a large language model plan, read and review. Here rules do, so that anyone can run
-it; with a `model` the same systems are run with it, on fewer questions. Beside the paper's tables
-stand what it has not: completeness of the evidence, abstention, and answers without evidence at
-equal coverage.
+it; with a `model` it is the study of `model_study`. Beside the paper's tables stand what it has
+not: completeness of the evidence, abstention, and answers without evidence at equal coverage.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from suffice.datasets import load
-from suffice.errors import InputError
 from suffice.evaluation import answers as shown
 from suffice.evaluation.answer_systems import AnswerSettings, compare_answers
 from suffice.evaluation.answers import AnswerRun
 from suffice.evaluation.gate_evaluation import FITTED
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.study import Section, Study
-from suffice.protocols import LanguageModel, Progress, component_name
+from suffice.protocols import LanguageModel, Progress
 from suffice.storage import package_versions, sha256_of
 from suffice_research.par_rag import stopping, tables
+from suffice_research.par_rag.model_study import DATASETS_WITH_MODEL, data_folder, model_study
 from suffice_research.stage_timer import StageTimer
 
 __all__ = ["DATASETS", "SEED", "study"]
@@ -30,11 +30,10 @@ __all__ = ["DATASETS", "SEED", "study"]
 SEED = 42
 DATASETS = ("2wikimultihopqa", "hotpotqa", "musique")
 PART = "odd"
-QUESTIONS, WITH_MODEL = 300, 20  # of each data set
+QUESTIONS = 300  # of each data set
 BASELINES = ("single passage", "naive", "fixed k", "along links", "interleaved", "max rounds")
 LOOPS = ("always", "always, no review", "ask", "ask, no gate", "ask, no review", "ask, fixed alpha")
 BY_KIND = ("single passage", "fixed k", "along links", "interleaved", "always", "ask")
-EXEMPLARS = ("ask, any exemplars",)  # of a model alone
 NOTES = (
     "The paper's planner, reader and reviewer is a language model of the largest kind (Qwen-Plus in the first version, whose "
     "tables are used): values do not compare, gains over plainer systems do. Its passages come from ColBERTv2 and a knowledge "
@@ -61,38 +60,39 @@ def study(
     *,
     seed: int = SEED,
     data: Path | None = None,
-    model: LanguageModel | None = None,
+    model: LanguageModel | Path | None = None,
     limit: int | None = None,
     max_chars: int = 6000,
+    workers: int = 1,
     cache: Path | None = None,
-    gate: str = FITTED,
+    gate: str | None = None,
     progress: Progress | None = None,
-    datasets: Sequence[str] = DATASETS,
+    datasets: Sequence[str] | None = None,
 ) -> Study:
     """The whole study. `data`: the folder that holds the data sets. `cache` keeps the gates that
-    are fitted on the way.
+    are fitted on the way, and what a `model` answered.
 
     `max_chars` is how much of the passages a `model` is shown at once: what its window holds.
+    `workers`: questions at a time, with a model.
     """
+    if model is not None:
+        chosen: Any = {} if gate is None else {"gate": gate}
+        chosen |= {"seed": seed, "data": data, "limit": limit, "max_chars": max_chars}
+        chosen |= {"workers": workers, "cache": cache, "progress": progress}
+        return model_study(model, datasets=datasets or DATASETS_WITH_MODEL, **chosen)
     clock, hashes = StageTimer(), dict[str, str]()
-    systems = BASELINES + LOOPS + (EXEMPLARS if model is not None else ())
+    systems, datasets = BASELINES + LOOPS, datasets or DATASETS
     settings = AnswerSettings(
-        systems=systems,
-        part=PART,
-        limit=limit or (QUESTIONS if model is None else WITH_MODEL),
-        gate=gate,
-        max_chars=max_chars,
-        seed=seed,
+        systems=systems, part=PART, limit=limit or QUESTIONS, gate=gate or FITTED, seed=seed
     )
     runs: dict[str, AnswerRun] = {}
     for name in datasets:
-        folder = _folder(data, name)
+        folder = data_folder(data, name, datasets)
         hashes |= {one.name: sha256_of(one) for one in sorted(folder.iterdir()) if one.is_file()}
         with clock(f"answering {name}"):
             runs[name] = compare_answers(
-                load(name, folder), settings, model=model, cache=cache, progress=progress
+                load(name, folder), settings, cache=cache, progress=progress
             )
-    named = None if model is None else component_name(model)
     return Study(
         name="par-rag",
         title="PAR-RAG: plan, act, review, and the gate",
@@ -100,11 +100,11 @@ def study(
         settings={
             "questions": settings.limit,
             "part": PART,
-            "model": named,
+            "model": None,
             "systems": list(systems),
         },
         data=hashes,
-        sections=_sections(runs, with_model=model is not None),
+        sections=_sections(runs),
         summary=tuple(tables.findings(runs)),
         notes=NOTES,
         timings=clock.seconds,
@@ -113,22 +113,8 @@ def study(
     )
 
 
-def _folder(data: Path | None, name: str) -> Path:
-    if data is None or not (Path(data) / name).is_dir():
-        raise InputError(
-            f"this study is done on real questions, and {data or 'no folder'} does not hold {name}/",
-            hint=f"pass --data with the folder that holds {', '.join(f'{one}/' for one in DATASETS)}",
-        )
-    return Path(data) / name
-
-
-def _sections(runs: Mapping[str, AnswerRun], *, with_model: bool) -> tuple[Section, ...]:
-    others = [
-        tables.table_2(runs),
-        tables.gains(runs),
-        tables.figure_2(runs),
-        *([tables.table_4(runs)] if with_model else []),
-    ]
+def _sections(runs: Mapping[str, AnswerRun]) -> tuple[Section, ...]:
+    others = [tables.table_2(runs), tables.gains(runs), tables.figure_2(runs)]
     worth = [tables.kinds(runs), tables.ablations(runs)]
     sections = [
         Section(

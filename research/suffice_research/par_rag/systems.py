@@ -3,24 +3,36 @@
 interleaved       each sentence that was read is the next query, as IRCoT's thoughts are
 max rounds        `ask` without a gate; every step is searched again, however sure it is
 ..., no review    and so on: `ask` with one part switched off
+model alone       the language model answers from what it knows: no document is searched
+gate, then loop   one search; if the gate finds it complete, it is read once, else the loop runs
+..., reader       the loop without the language model: the gate's reader reads
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from suffice.answering.ask import AskPolicy
+from suffice.answering.expand import strip_scores
 from suffice.answering.plan import whole_question_step
+from suffice.answering.prompting import object_schema, parse_json_object, quote_inline
 from suffice.answering.span_reader import answer_finder
 from suffice.answering.step import ModelReader
-from suffice.evaluation.answer_systems import AnswerSetup, System, ask_system
+from suffice.evaluation.answer_systems import BRIDGE, AnswerSetup, System, ask_system
 from suffice.evaluation.answers import AnswerOutcome
 from suffice.protocols import GateLike
-from suffice.types import Hit
+from suffice.text import title_key
+from suffice.types import Action, Hit
 
 __all__ = ["SYSTEMS", "paper_systems"]
 
 INTERLEAVED = 3  # documents that each sentence may add
+ALONE = (
+    "Answer the question from what you know, with as few words as possible: a name, a date, a "
+    'number, yes or no. If you do not know it, the answer is "unknown".\n'
+    'Answer in JSON: {{"answer": "..."}}\n\nQuestion: <<<{question}>>>\nAnswer:'
+)
 
 
 def read_interleaved(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
@@ -45,6 +57,41 @@ def read_interleaved(setup: AnswerSetup, question: str, gate: GateLike) -> Answe
     return setup.read(question, hits, evidence, meter, find)
 
 
+def answer_alone(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
+    """What the model says without a document; nothing without a model."""
+    _, meter = setup.start()
+    prompt = ALONE.format(question=quote_inline(question))
+    schema = object_schema(answer={"type": "string"})
+    said = parse_json_object(meter.complete(prompt, purpose="answer", schema=schema)) or {}
+    answer = said.get("answer")
+    known = isinstance(answer, str) and title_key(answer) not in ("unknown", "")
+    meter.elapsed()
+    error = next((call.error for call in meter.calls if call.error), None)
+    text = " ".join(answer.split()) if isinstance(answer, str) and known else None
+    return AnswerOutcome(text, (), meter.cost, text, error=error)
+
+
+def loop_if_incomplete(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
+    """Read what one search finds, if the gate finds it complete; else the loop that always
+    answers.
+    """
+    evidence, meter = setup.start()
+    hits = evidence.search(question, k=setup.budget.documents, retriever=BRIDGE)
+    (verdict,) = gate.check_batch([(question, strip_scores(hits))], documents=evidence.documents)
+    if verdict.action is Action.ANSWER:
+        return setup.read(question, hits, evidence, meter, answer_finder(gate))
+    before = meter.elapsed()
+    outcome = _ALWAYS(setup, question, gate)
+    seconds = outcome.cost.seconds + before
+    return replace(outcome, cost=replace(outcome.cost, seconds=seconds))
+
+
+def without_model(system: System) -> System:
+    """The same system where no language model is at hand."""
+    return lambda setup, question, gate: system(replace(setup, model=None), question, gate)
+
+
+_ALWAYS = ask_system(AskPolicy(), gated=False, always=True)
 _REVISE_ALWAYS = AskPolicy(
     repair_below=1.1, max_repairs=3, require_attribution=False, min_confidence=0.0
 )
@@ -55,6 +102,10 @@ SYSTEMS: Mapping[str, System] = {
     "ask, no review": ask_system(AskPolicy(repair_steps=False)),
     "ask, fixed alpha": ask_system(AskPolicy(accuracy_weight=0.5)),
     "ask, any exemplars": ask_system(AskPolicy(match_complexity=False)),
+    "model alone": answer_alone,
+    "gate, then loop": loop_if_incomplete,
+    "always, reader": without_model(_ALWAYS),
+    "ask, reader": without_model(ask_system(AskPolicy())),
 }
 
 

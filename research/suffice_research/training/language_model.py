@@ -2,8 +2,9 @@
 
 `open_gguf` reads the file's metadata and finds its tensors, `load_decoder` and `load_tokenizer` make
 a model of them. The decoder reads whole sequences (`Decoder.forward`, for training), or sequences
-piece by piece with the keys and values of what it has read (`Reading`, for writing). Needs numpy,
-torch and tokenizers, and nothing of the project but its errors: it runs on the training machine.
+piece by piece with the keys and values of what it has read: together (`Reading`), or each from its
+own start to its own end (`Slots`, for a server). Needs numpy, torch and tokenizers, and nothing of
+the project but its errors: it runs on the training machine.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ __all__ = [
     "GgufFile",
     "Reading",
     "Sizes",
+    "Slots",
     "load_decoder",
     "load_tokenizer",
     "open_gguf",
@@ -287,6 +289,32 @@ class _Cache:
         return self.keys[:, :, :end], self.values[:, :, :end]
 
 
+@dataclass(frozen=True)
+class _SlotCache:
+    """Keys and values of one layer: rows from their first place on where `mask` is None, else one
+    token at a place of its own in each row.
+    """
+
+    keys: Tensor
+    values: Tensor
+    rows: Tensor
+    places: Tensor  # of the token in each row
+    mask: Tensor | None
+
+    def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        if self.mask is None:
+            self.keys[self.rows, :, : keys.shape[2]] = keys
+            self.values[self.rows, :, : keys.shape[2]] = values
+            return keys, values
+        self.keys[self.rows, :, self.places] = keys[:, :, 0]
+        self.values[self.rows, :, self.places] = values[:, :, 0]
+        end = self.mask.shape[-1]
+        return self.keys[:, :, :end], self.values[:, :, :end]
+
+
+Cache = _Cache | _SlotCache | None
+
+
 class Layer(nn.Module):  # type: ignore[misc]
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -299,7 +327,7 @@ class Layer(nn.Module):  # type: ignore[misc]
         self.gate, self.up = (nn.Linear(hidden, inner, bias=False) for _ in range(2))
         self.down = nn.Linear(inner, hidden, bias=False)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, cache: _Cache | None) -> Tensor:
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, cache: Cache) -> Tensor:
         rows, tokens, hidden = x.shape
         y = self.attention_norm(x)
         query, key, value = (
@@ -308,13 +336,14 @@ class Layer(nn.Module):  # type: ignore[misc]
         )
         query, key = (_rotate(one, cos, sin).to(value.dtype) for one in (query, key))
         shared = self.sizes.heads // self.sizes.key_heads
-        if cache is None:
+        if cache is not None:
+            key, value = cache.add(key, value)
+        if cache is None or cache.mask is None:
             read = functional.scaled_dot_product_attention(
                 query, key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1),
                 is_causal=True,
             )  # fmt: skip
         else:  # heads with the same keys as further rows: the keys need not be copied
-            key, value = cache.add(key, value)
             read = functional.scaled_dot_product_attention(
                 query.reshape(rows, self.sizes.key_heads, shared * tokens, self.sizes.width),
                 key, value, attn_mask=cache.mask.repeat(1, 1, shared, 1),
@@ -339,7 +368,7 @@ class Decoder(nn.Module):  # type: ignore[misc]
         positions = torch.arange(ids.shape[1], device=ids.device)[None]
         return self.read(ids, positions, [None] * self.sizes.layers)
 
-    def read(self, ids: Tensor, positions: Tensor, caches: Sequence[_Cache | None]) -> Tensor:
+    def read(self, ids: Tensor, positions: Tensor, caches: Sequence[Cache]) -> Tensor:
         x = self.tokens(ids)
         # Not a buffer, which half precision would round: the angles would be wrong by a radian.
         steps = torch.arange(0, self.sizes.width, 2, device=ids.device) / self.sizes.width
@@ -470,3 +499,70 @@ class Reading:
             [one.repeat_interleave(times, 0) for one in side] for side in (self.keys, self.values)
         )
         self.present = self.present.repeat_interleave(times, 0)
+
+
+class Slots:
+    """Sequences that come and go, each in a slot with room for `places` tokens.
+
+    All slots are read at once; what comes out of an empty one means nothing.
+    """
+
+    def __init__(self, decoder: Decoder, slots: int, places: int) -> None:
+        self.decoder, self.places = decoder, places
+        sizes, weight = decoder.sizes, decoder.tokens.weight
+        self.device, shape = weight.device, (slots, sizes.key_heads, places, sizes.width)
+        self.keys, self.values = (
+            [
+                torch.zeros(shape, dtype=weight.dtype, device=self.device)
+                for _ in range(sizes.layers)
+            ]
+            for _ in range(2)
+        )
+        self.lengths = np.zeros(slots, np.int64)  # 0: the slot is empty
+
+    @staticmethod
+    def size(sizes: Sizes, places: int, bytes_each: int) -> int:
+        """Bytes of one slot."""
+        return 2 * sizes.layers * sizes.key_heads * sizes.width * places * bytes_each
+
+    def start(self, slots: Sequence[int], rows: Sequence[Sequence[int]], fill: int) -> Tensor:
+        """Read a new sequence into each of these slots: the hidden state of its last token."""
+        width = max(map(len, rows))
+        if width > self.places:
+            raise ValueError(f"{width} tokens, but there is room for {self.places}")
+        # Padded on the right: no token sees what follows it, so that the quick kernels for causal
+        # attention, which take no mask, read it.
+        ids = np.full((len(rows), width), fill, np.int64)
+        for at, row in enumerate(rows):
+            ids[at, : len(row)] = row
+        lengths = np.array([len(row) for row in rows])
+        into, last = (torch.tensor(one, device=self.device) for one in (list(slots), lengths - 1))
+        positions = torch.arange(width, device=self.device)[None]
+        hidden = self._read(torch.from_numpy(ids).to(self.device), positions, into, last, None)
+        self.lengths[list(slots)] = lengths
+        return hidden[torch.arange(len(rows), device=self.device), last]
+
+    def step(self, ids: Tensor) -> Tensor:
+        """Read one more token in every slot that is not empty: its hidden state."""
+        if self.lengths.max() >= self.places:
+            raise ValueError(f"a sequence has all {self.places} tokens that there is room for")
+        # Few different widths, and even ones: kernels need not be prepared for each anew.
+        end = min(-(-int(self.lengths.max() + 1) // 64) * 64, self.places)
+        at = torch.from_numpy(self.lengths).to(self.device, copy=True)
+        mask = (torch.arange(end, device=self.device)[None] <= at[:, None])[:, None, None]
+        rows = torch.arange(len(self.lengths), device=self.device)
+        hidden = self._read(ids[:, None], at[:, None], rows, at, mask)
+        self.lengths += self.lengths > 0
+        return hidden[:, 0]
+
+    def free(self, slot: int) -> None:
+        self.lengths[slot] = 0
+
+    def _read(
+        self, ids: Tensor, positions: Tensor, rows: Tensor, places: Tensor, mask: Tensor | None
+    ) -> Tensor:
+        caches = [
+            _SlotCache(keys, values, rows, places, mask)
+            for keys, values in zip(self.keys, self.values, strict=True)
+        ]
+        return self.decoder.read(ids, positions, caches)

@@ -51,6 +51,7 @@ __all__ = [
     "hide_judged",
     "load_cases",
     "pack",
+    "part_of",
 ]
 
 PARTS = LEARN, STACK, TEST, UNSEEN = ("learn", "stack", "test", "unseen")
@@ -444,9 +445,14 @@ def _with_part(case: Case) -> Case:
         return replace(case, part=UNSEEN)
     if case.source in STACK_SOURCES:
         return replace(case, part=STACK)
-    draw = int(hashlib.sha256(case.group.encode()).hexdigest()[:8], 16) % 100
-    stack, test = (25, 50) if case.source == "musique" else (12, 20)  # musique is small
-    return replace(case, part=STACK if draw < stack else TEST if draw < test else LEARN)
+    return replace(case, part=part_of(case.source, case.group))
+
+
+def part_of(source: str, group: str) -> str:
+    """The part of the questions of a group, in a source that has all three."""
+    draw = int(hashlib.sha256(group.encode()).hexdigest()[:8], 16) % 100
+    stack, test = (25, 50) if source == "musique" else (12, 20)  # musique is small
+    return STACK if draw < stack else TEST if draw < test else LEARN
 
 
 def load_cases(data: Path, everyday: Sequence[Path]) -> list[Case]:

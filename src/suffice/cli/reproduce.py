@@ -34,6 +34,9 @@ def reproduce(
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 60.0,
     max_chars: opt.ModelMaxChars = 6000,
+    workers: Annotated[
+        int | None, Option(min=1, help="model: questions at a time. Default: 1.")
+    ] = None,
     seed: Annotated[int | None, Option(help="Default: the one of the study.")] = None,
     json: opt.Json = False,
 ) -> None:
@@ -48,10 +51,15 @@ def reproduce(
     paper = paper or "reproduce"
     run_study = open_study(STUDIES, paper)
     given = {"quality": quality or None, "cache": cache, "limit": limit, "model": model}
+    given["workers"] = workers
     _check_options(paper, run_study, [name for name, value in given.items() if value is not None])
     if out:
         require_report_extra()
-    opened = open_model(model, base_url, timeout_s=timeout_s, seed=seed or 42, cache=cache)
+    opened: Any  # the study serves a file; it keeps what was answered with its cost, so no cache
+    if model is not None and model.endswith(".gguf") and base_url is None:
+        opened = Path(model)
+    else:
+        opened = open_model(model, base_url, timeout_s=timeout_s, seed=seed or 42)
     options: dict[str, Any] = {**given, "model": opened, "seed": seed}
     if opened is not None:
         options["max_chars"] = max_chars
@@ -68,7 +76,9 @@ def reproduce(
     if out:
         typed = f"suffice reproduce {paper}" + (" --data DATA" if data else "")
         typed += (" --quality" if quality else "") + (f" --limit {limit}" if limit else "")
-        typed += (f" --model {model}" if model else "") + f" --out {out.name} --seed {study.seed}"
+        typed += (
+            f" --model {Path(model).name}" if model else ""
+        ) + f" --out {out.name} --seed {study.seed}"
         say_written(study.save(out / "study.json"))
         say_written(study_report(study, out / "report.html", command=typed))
 

@@ -17,8 +17,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +38,7 @@ from suffice.answering.span_reader import FindAnswer, answer_finder
 from suffice.answering.step import EvidenceCache, ModelReader
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, draw_key
-from suffice.errors import InputError, ModelError, NotReadyError, did_you_mean
+from suffice.errors import DataError, InputError, ModelError, NotReadyError, did_you_mean
 from suffice.evaluation.answers import AnswerOutcome, AnswerRun, make_answer_run
 from suffice.evaluation.gate_evaluation import (
     FITTED,
@@ -66,6 +71,7 @@ from suffice.retrieval.bridge import WeightedRanker
 from suffice.retrieval.corpus import chunk_documents
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
 from suffice.retrieval.memory import MemoryStore
+from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action, DocId, Document, Estimate, Hit, Step, Trace, Verdict
 
 if TYPE_CHECKING:
@@ -156,9 +162,17 @@ def open_corpus(
 
 
 def draw_questions(
-    dataset: Dataset, *, limit: int | None = None, seed: int = 42, part: str = "all"
+    dataset: Dataset,
+    *,
+    limit: int | None = None,
+    seed: int = 42,
+    part: str = "all",
+    keep: Callable[[GoldQuestion], bool] | None = None,
 ) -> list[GoldQuestion]:
-    """Questions with an answer in seeded order; "even" and "odd" share no question's words."""
+    """Questions with an answer in seeded order; "even" and "odd" share no question's words.
+
+    `keep` leaves out others, such as those that a gate has learned from.
+    """
     if part not in HALVES:
         known = ", ".join(HALVES)
         raise InputError(f"part is {part!r}, expected {known}", hint="for example --part odd")
@@ -167,7 +181,7 @@ def draw_questions(
     texts = dict.fromkeys(one.question.text for one in answered)
     half = {text: at % 2 for at, text in enumerate(texts)}
     chosen = (one for one in answered if half[one.question.text] in HALVES[part])
-    return list(islice(chosen, limit))
+    return list(islice(filter(keep, chosen) if keep else chosen, limit))
 
 
 # ------------------------------------------------------------------------------------ the systems
@@ -283,7 +297,8 @@ DEFAULT_SYSTEMS = (
     *("single passage", "naive", "fixed k", "along links", "interleaved", "max rounds"),
     *("always", "ask"),
 )
-MODEL_ONLY = ("ask, any exemplars",)  # the rules are shown no exemplars
+# The rules are shown no exemplars; without a model nobody answers alone.
+MODEL_ONLY = ("ask, any exemplars", "model alone")
 
 
 def all_systems() -> dict[str, System]:
@@ -303,17 +318,77 @@ def parse_systems(text: str | None, *, with_model: bool) -> tuple[str, ...]:
     return named or tuple(one for one in DEFAULT_SYSTEMS if one in known)
 
 
+class OutcomeFile:
+    """Outcomes as JSON lines, each written when it is there: a run that was stopped goes on where
+    it ended, with what each answer has cost. What the model failed at is tried again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._lock = Path(path), threading.Lock()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        content = self.path.read_bytes() if self.path.exists() else b""
+        whole = content.rfind(b"\n") + 1  # the last line may be half written
+        if whole < len(content):
+            with self.path.open("r+b") as file:
+                file.truncate(whole)
+        self._known: dict[tuple[str, str], AnswerOutcome] = {}
+        for number, line in enumerate(content[:whole].splitlines(), start=1):
+            try:
+                row = json.loads(line)
+                outcome = dataclass_from_json(AnswerOutcome, row["outcome"])
+                self._known[row["system"], row["question"]] = outcome
+            except (ValueError, LookupError, TypeError) as error:
+                raise DataError(
+                    f"{self.path}:{number} is not an outcome: {error}",
+                    hint="remove the line, or the file to answer everything again",
+                ) from None
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def outcome(
+        self, system: str, question: str, answer: Callable[[], AnswerOutcome]
+    ) -> AnswerOutcome:
+        """What is known, or what `answer` says, which is then kept."""
+        found = self._known.get((system, question))
+        if found is None:
+            found = answer()
+            if found.error is None:
+                row = {"system": system, "question": question, "outcome": asdict(found)}
+                with self._lock, self.path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+        return found
+
+
+@contextmanager
+def _questions_at_once(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """A `map` that works on so many questions at a time."""
+    if workers == 1:
+        yield map
+        return
+    pool = ThreadPoolExecutor(workers)
+    try:
+        yield pool.map
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an error nothing new is begun
+
+
 def run_systems(
     questions: Sequence[GoldQuestion],
     setup: AnswerSetup,
     gates: Sequence[GateLike],
     *,
     systems: Sequence[str],
+    workers: int = 1,
+    kept: OutcomeFile | None = None,
+    confidence: bool = True,
     progress: Progress | None = None,
 ) -> dict[str, list[AnswerOutcome]]:
     """What each system makes of each question; `gates` has a gate for each question.
 
     Where a language model fails a question, the rules read. One that never answers is an error.
+    `workers`: questions at a time. `kept` has what is known already, and gets what is new. With
+    `confidence` the gate also judges what the systems without a gate hold.
     """
     known = all_systems()
     for name in systems:
@@ -321,20 +396,39 @@ def run_systems(
             raise InputError(f"no system is named {name!r}", hint=did_you_mean(name, known))
     found: dict[str, list[AnswerOutcome]] = {name: [] for name in systems}
     setup.corpus.prefetch([one.question.text for one in questions], k=setup.budget.documents)
-    for done, (one, gate) in enumerate(zip(questions, gates, strict=True), start=1):
-        for name in systems:
-            found[name].append(known[name](setup, one.question.text, gate))
-        if progress is not None:
-            progress("answering", done, len(questions))
-    every = [one for outcomes in found.values() for one in outcomes]
-    if setup.model is not None and every and all(one.error for one in every):
+    if workers > 1:  # made once, before several need them
+        setup.corpus.retriever(BRIDGE)
+        setup.corpus.links()
+
+    def answer(text: str, gate: GateLike) -> dict[str, AnswerOutcome]:
+        # A model says what its last answer has cost: each question asks one of its own.
+        mine = setup if workers == 1 else replace(setup, model=copy(setup.model))
+        make = {name: partial(known[name], mine, text, gate) for name in systems}
+        if kept is None:
+            return {name: one() for name, one in make.items()}
+        return {name: kept.outcome(name, text, one) for name, one in make.items()}
+
+    with _questions_at_once(workers) as each:
+        rows = each(answer, [one.question.text for one in questions], gates)
+        for done, row in enumerate(rows, start=1):
+            for name, outcome in row.items():
+                found[name].append(outcome)
+            if progress is not None:
+                progress("answering", done, len(questions))
+    every = [one for outcomes in found.values() for one in outcomes if one.cost.calls or one.error]
+    if every and all(one.error for one in every):
         raise ModelError(
             f"the model answered nothing: {every[0].error}",
             hint="check the server, its address and its name",
         )
-    texts = [one.question.text for one in questions]
+    if confidence:
+        texts = [one.question.text for one in questions]
+        found = {
+            name: _with_gate_confidence(texts, outcomes, gates, setup.corpus)
+            for name, outcomes in found.items()
+        }
     return {
-        name: _with_gate_confidence(texts, outcomes, gates, setup.corpus)
+        name: [replace(one, held=setup.corpus.parents(one.held or ())) for one in outcomes]
         for name, outcomes in found.items()
     }
 
@@ -345,7 +439,7 @@ def _with_gate_confidence(
     gates: Sequence[GateLike],
     corpus: InMemoryCorpus,
 ) -> list[AnswerOutcome]:
-    """Each with the gate's probability that its documents are complete, and whole documents."""
+    """Each with the gate's probability that its documents are complete."""
     found = list(outcomes)
     by_gate: dict[int, list[int]] = {}
     for at, one in enumerate(outcomes):
@@ -361,7 +455,7 @@ def _with_gate_confidence(
             for at, verdict in zip(some, verdicts, strict=True):
                 sure = {**found[at].sure, "gate": verdict.p_complete}
                 found[at] = replace(found[at], sure=sure)
-    return [replace(one, held=corpus.parents(one.held or ())) for one in found]
+    return found
 
 
 # ------------------------------------------------------------------------------------ their gates
@@ -517,14 +611,22 @@ def compare_answers(
     clock: Callable[[], float] | None = None,
     cache: Path | None = None,
     data: Mapping[str, str] | None = None,
+    keep: Callable[[GoldQuestion], bool] | None = None,
+    workers: int = 1,
+    outcomes: Path | None = None,
+    confidence: bool = True,
     progress: Progress | None = None,
 ) -> AnswerRun:
-    """What each system says to each question; `cache` keeps fitted gates.
+    """What each system says to each question, `workers` of them at a time.
 
-    Without a `clock` no seconds are counted, and nothing is searched twice.
+    `cache` is the folder of fitted gates, `outcomes` that of what was answered, so that a stopped
+    run goes on. `keep` chooses questions; `confidence` as for `run_systems`. Without a `clock` no
+    seconds are counted, and nothing is searched twice.
     """
     seed = settings.seed
-    questions = draw_questions(dataset, limit=settings.limit, seed=seed, part=settings.part)
+    questions = draw_questions(
+        dataset, limit=settings.limit, seed=seed, part=settings.part, keep=keep
+    )
     if not questions:
         raise InputError(
             f"no question of {dataset.name!r} has a gold answer",
@@ -547,9 +649,34 @@ def compare_answers(
     gates, seen = gates_for_questions(
         dataset, questions, setup, seed=seed, progress=progress, **options
     )
-    found = run_systems(questions, setup, gates, systems=settings.systems, progress=progress)
     name = None if model is None else component_name(model)
+    kept = None
+    if outcomes is not None:
+        digest = _run_digest(corpus, settings, name, gates[0].card)
+        kept = OutcomeFile(Path(outcomes) / f"outcomes-{digest}.jsonl")
+    found = run_systems(
+        questions,
+        setup,
+        gates,
+        systems=settings.systems,
+        workers=workers,
+        kept=kept,
+        confidence=confidence,
+        progress=progress,
+    )
     chosen = {**asdict(settings), "model": name, "seen": seen, "corpus": len(corpus.store)}
     return make_answer_run(
         dataset.name, questions, found, seed=seed, settings=chosen, data=dict(data or {})
     )
+
+
+def _run_digest(
+    corpus: InMemoryCorpus, settings: AnswerSettings, model: str | None, card: Mapping[str, Any]
+) -> str:
+    """Tells corpus, model, gate and settings apart; which questions and systems is left open."""
+    chosen = {**asdict(settings), "systems": None, "part": None, "limit": None}
+    text = json.dumps([chosen, model, card], sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode())
+    for one in corpus.store.documents():
+        digest.update(b"\0" + one.text.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]

@@ -1,0 +1,79 @@
+"""A language model from a GGUF file, served on this machine by llama.cpp for as long as a study runs.
+
+    with serve_gguf(Path("qwen.gguf")) as model: ...
+
+The server is a process of its own (`python -m suffice_research.local_model FILE`), which ends with
+the study. On two cores a model of 1.5 billion parameters takes a minute for a prompt: give the
+study a cache folder, and let it run in the background.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from suffice.errors import InputError, ModelError
+from suffice.integrations.openai import OpenAIModel
+
+__all__ = ["serve_gguf"]
+
+CONTEXT = 8192  # tokens of a prompt with its answer
+TIMEOUT = 1200.0  # seconds of a prompt
+
+
+@contextmanager
+def serve_gguf(path: Path) -> Iterator[OpenAIModel]:
+    """The model of this file, behind a server that ends with the block."""
+    if not path.is_file():
+        raise InputError(
+            f"{path} does not exist",
+            hint="give the path of a GGUF file, or the name of a model with --base-url",
+        )
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise InputError(
+            f"{path} is a file, and xllamacpp, which would serve it, is not installed",
+            hint="pip install xllamacpp, or serve it yourself and pass its address as --base-url",
+        )
+    command = [sys.executable, "-m", "suffice_research.local_model", str(path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as running:
+        try:
+            lines = running.stdout or ()
+            address = next((line.strip() for line in lines if line.startswith("http")), None)
+            if address is None:
+                raise ModelError(
+                    f"llama.cpp cannot serve {path}",
+                    hint=f"see what it says: {' '.join(command[1:])}",
+                )
+            yield OpenAIModel(path.stem, base_url=address, timeout_s=TIMEOUT)
+        finally:
+            running.kill()  # it may be in the middle of an answer that nobody waits for
+
+
+def main(path: str) -> None:
+    """Print the server's address, and serve until the process is killed or its parent is gone."""
+    import xllamacpp
+
+    parent = os.getppid()
+    settings = xllamacpp.CommonParams()
+    settings.model.path = path
+    settings.n_ctx, settings.n_parallel, settings.warmup, settings.verbosity = CONTEXT, 1, False, -1
+    settings.hostnames, settings.port = ["127.0.0.1"], 0
+    threads = os.cpu_count() or 1
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
+    running = xllamacpp.Server(settings)
+    print(f"{running.listening_address}/v1", flush=True)
+    while os.getppid() == parent:
+        threading.Event().wait(2)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

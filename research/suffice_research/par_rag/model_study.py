@@ -1,0 +1,207 @@
+"""PAR-RAG with a language model of one's own: what the loop, the gate and the model are each worth.
+
+On questions that neither the gate nor its reader has learned from: the model alone, the model with
+what one search finds (naive RAG), our loop with the model, and the same loop with the gate's reader
+in its place. The gate is the shipped one. Outcomes are kept in the cache folder with what they
+cost, so that a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from suffice.datasets import load
+from suffice.datasets.gold import GoldQuestion
+from suffice.errors import InputError
+from suffice.evaluation import answers as shown
+from suffice.evaluation.answer_systems import AnswerSettings, compare_answers
+from suffice.evaluation.answers import AnswerRun
+from suffice.evaluation.gate_evaluation import count_seen
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.significance import Difference
+from suffice.evaluation.study import Section, Study
+from suffice.evaluation.tables import Cell, Table, format_cell
+from suffice.gate.gate_ref import open_gate
+from suffice.protocols import LanguageModel, Progress, component_name
+from suffice.storage import package_versions, sha256_of
+from suffice_research.local_model import serve_gguf
+from suffice_research.par_rag import tables
+from suffice_research.stage_timer import StageTimer
+from suffice_research.training.reader_data import TEST, part_of
+
+__all__ = ["DATASETS_WITH_MODEL", "Unseen", "data_folder", "model_study"]
+
+DATASETS_WITH_MODEL = ("2wikimultihopqa", "hotpotqa", "musique", "multihop_rag")
+QUESTIONS = 60  # of each data set
+GATE = "default"
+ALONE, NAIVE, ONCE, ALWAYS, ASK = "model alone", "naive", "along links", "always", "ask"
+GATED, ALWAYS_READER, ASK_READER = "gate, then loop", "always, reader", "ask, reader"
+SYSTEMS = (ALONE, NAIVE, ONCE, ALWAYS, GATED, ASK, ALWAYS_READER, ASK_READER)
+NOTES = (
+    "model alone answers without a document. naive reads the first five hits once, along links what the bridge retriever "
+    "finds, ten documents, once. always is the loop without a gate, as the paper's is; ask is the loop that says nothing "
+    "where the gate or the review does not agree. gate, then loop searches once, along links: where the gate finds the hits "
+    "complete, the model reads them once, else the loop runs. The rows with reader are the loop without a language model.",
+    "No question of this section taught the gate or its reader: those of the gate's card are left out; of MuSiQue and "
+    "MultiHop-RAG, of which the reader learned from others, only questions of its part test are asked. The reader has learned "
+    "from further questions of all four, and from passages of their corpora: they are seen sources with unseen questions. "
+    "Whether the language model has seen them in its training is unknown. Questions of MultiHop-RAG without evidence are left out.",
+    "Prompts, k, rounds and thresholds are those of the library, and none was changed for this model.",
+    "Calls and tokens are of one question, the server's own count. Seconds are of one question on the machine of the run, "
+    "with several questions at a time, and include waiting for the others: an order of magnitude, no more.",
+    "Where a call of the model failed (no JSON, even when asked again), the rules went on, as they do in ask.",
+)
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Whether nothing of ours has learned from a question."""
+
+    dataset: str
+    taught: Callable[[str], bool]
+
+    def __call__(self, one: GoldQuestion) -> bool:
+        text = one.question.text
+        if not one.gold.doc_ids or self.taught(text):
+            return False
+        groups = {"musique": one.question.question_id, "multihop_rag": text}
+        group = groups.get(self.dataset)  # the reader learned from other files of the other two
+        return group is None or part_of(self.dataset, group) == TEST
+
+
+def data_folder(data: Path | None, name: str, datasets: Sequence[str]) -> Path:
+    if data is None or not (Path(data) / name).is_dir():
+        raise InputError(
+            f"this study is done on real questions, and {data or 'no folder'} does not hold {name}/",
+            hint=f"pass --data with the folder that holds {', '.join(f'{one}/' for one in datasets)}",
+        )
+    return Path(data) / name
+
+
+def model_study(
+    model: LanguageModel | Path,
+    *,
+    seed: int = 42,
+    data: Path | None = None,
+    limit: int | None = None,
+    max_chars: int = 6000,
+    cache: Path | None = None,
+    gate: str = GATE,
+    workers: int = 1,
+    progress: Progress | None = None,
+    datasets: Sequence[str] = DATASETS_WITH_MODEL,
+) -> Study:
+    """The study with a model, or with the GGUF file of one, which is then served for it.
+
+    `workers`: questions at a time. `cache` keeps what was answered.
+    """
+    folders = {name: data_folder(data, name, datasets) for name in datasets}
+    settings = AnswerSettings(
+        systems=SYSTEMS, limit=limit or QUESTIONS, gate=gate, max_chars=max_chars, seed=seed
+    )
+    clock, hashes, runs = StageTimer(), dict[str, str](), dict[str, AnswerRun]()
+    opened = open_gate(gate)
+    with serve_gguf(model) if isinstance(model, Path) else nullcontext(model) as asked:
+        for name, folder in folders.items():
+            files = [one for one in sorted(folder.iterdir()) if one.suffix == ".json"]
+            hashes |= {one.name: sha256_of(one) for one in files}
+            with clock(f"answering {name}"):
+                runs[name] = compare_answers(
+                    load(name, folder),
+                    settings,
+                    model=asked,
+                    clock=time.monotonic,
+                    outcomes=cache,
+                    keep=Unseen(name, lambda text: bool(count_seen(opened, [text]))),
+                    workers=workers,
+                    confidence=False,  # no table orders answers by it
+                    progress=progress,
+                )
+        named = component_name(asked)
+    return Study(
+        name="par-rag",
+        title="PAR-RAG with a language model",
+        seed=seed,
+        settings={
+            "questions": {name: len(run) for name, run in runs.items()},
+            "model": named,
+            "workers": workers,
+            "systems": list(SYSTEMS),
+        },
+        data=hashes,
+        sections=tuple(_sections(runs)),
+        summary=tuple(_findings(runs, named)),
+        notes=NOTES,
+        timings=clock.seconds,
+        commit=source_commit(),
+        packages=package_versions(),
+    )
+
+
+def _sections(runs: Mapping[str, AnswerRun]) -> Iterator[Section]:
+    yield Section(
+        "With a language model, beside the paper",
+        (tables.table_2(runs, SYSTEMS), tables.table_4(runs, SYSTEMS), saved_calls(runs)),
+        "In parentheses: the paper's figure, by its own language model.",
+    )
+    for name, run in runs.items():
+        found = (
+            shown.correctness_table(run),
+            shown.evidence_table(run),
+            shown.differences_table(run, NAIVE),
+        )
+        yield Section(f"{name}, with a language model", found)
+
+
+def saved_calls(runs: Mapping[str, AnswerRun]) -> Table:
+    """What the gate saves: the loop only where one search is not enough, against the loop."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, run in runs.items():
+        calls = [run.figure(one, "calls").value for one in (ALWAYS, GATED)]
+        gaps = [run.above(GATED, ALWAYS, measure) for measure in ("calls", "tokens", "token_f1")]
+        once = run.above(GATED, ONCE, "token_f1")
+        rows.append((name, len(run), *calls, *gaps, once))
+    columns = (
+        *("data set", "n", "calls of always", f"calls of {GATED}", "difference in calls"),
+        *("difference in tokens", "difference in F1", f"F1 above {ONCE}"),
+    )
+    note = (
+        "A question, on average. Differences with 95 % interval, paired bootstrap over questions; calls and tokens below 0: "
+        f"saved. Last: {GATED} against reading once what the same search found, one call."
+    )
+    return Table("What the gate saves", columns, tuple(rows), note)
+
+
+def _findings(runs: Mapping[str, AnswerRun], model: str) -> Iterator[str]:
+    for name, run in runs.items():
+        f1 = {one: format_cell(run.figure(one, "token_f1")) for one in SYSTEMS}
+        yield (
+            f"{name}, n = {len(run)}, {model}: F1 of the loop {f1[ALWAYS]}, of naive RAG {f1[NAIVE]}, of the model alone "
+            f"{f1[ALONE]}; of the loop with the reader {f1[ALWAYS_READER]}."
+        )
+    for name, run in runs.items():
+        wrong = {
+            one: format_cell(run.figure(one, "wrong_of_answered"))
+            for one in (NAIVE, ASK, ASK_READER)
+        }
+        given = {one: format_cell(run.figure(one, "answered").value) for one in (ASK, ASK_READER)}
+        yield (
+            f"{name}: of the answers given, wrong by naive RAG {wrong[NAIVE]}; by ask with the model {wrong[ASK]}, which "
+            f"answers {given[ASK]}; by ask with the reader {wrong[ASK_READER]}, which answers {given[ASK_READER]}."
+        )
+    for name, run in runs.items():
+        calls, f1_gap = run.above(GATED, ALWAYS, "calls"), run.above(GATED, ALWAYS, "token_f1")
+        once = format_cell(run.above(GATED, ONCE, "token_f1"))
+        word = "not beyond chance for so few questions" if _by_chance(f1_gap) else "beyond chance"
+        yield (
+            f"{name}: asking the gate before the loop changes calls a question by {format_cell(calls)} and F1 by "
+            f"{format_cell(f1_gap)}, {word}; against one reading of the same search, F1 by {once}."
+        )
+
+
+def _by_chance(one: Difference) -> bool:
+    return one.low is None or one.high is None or one.low <= 0 <= one.high
