@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli import output
-from suffice.cli.loaders import DataSource, open_executor, open_model
+from suffice.cli.loaders import DataSource, judge_spec, open_executor, open_model
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -393,6 +393,9 @@ def gate(
     delta: opt.Delta = 0.1,
     costs: opt.CostList = "1,0.05,0.3",
     folds: opt.Folds = 5,
+    judge: opt.JudgeAddress = None,
+    judge_limit: opt.JudgeLimits = None,
+    judge_cache: opt.JudgeCache = None,
     baselines: Annotated[bool, Option(help="Also measure the baselines.")] = True,
     cross_encoder: Annotated[
         bool, Option("--cross-encoder", help="Also the cross-encoder baselines; slow.")
@@ -418,6 +421,7 @@ def gate(
     thresholds = ci_thresholds.parse_thresholds(fail_if or ())  # errors come before the work
     if junit and not thresholds:
         raise InputError("--junit needs --fail-if", hint=ci_thresholds.EXAMPLE)
+    spec = judge_spec(judge, judge_limit, judge_cache)
     source = DataSource(collection, dataset, path, questions, corpus)
     data = source.open(skip_bad=skip_bad, seed=seed)
     with (
@@ -441,9 +445,10 @@ def gate(
             data,
             settings,
             cross_encoder=RERANKERS.get(DEFAULT_RERANKER)() if cross_encoder else None,
+            open_judged=None if spec is None else spec.on,
             data=source.hashes(),
             progress=progress,
-            job_runner=executor,
+            job_runner=executor if spec is None else None,
         )
     if out:
         run.save(out)
@@ -456,6 +461,12 @@ def gate(
     else:
         output.show_tables(gate_runs.gate_tables(run))
         output.show_tables([ci_thresholds.thresholds_table(tested)] if thresholds else [])
+    if account := run.settings.get("judge"):
+        output.say(
+            f"the judge {account['judge']} was asked about {account['asked']:,} of "
+            f"{account['questions']:,}, which changed {account['changed']:,} actions; "
+            f"{account['weight']}"
+        )
     output.say_skipped(data.bad)
     output.say_written(out)
     if not out and not json and gate_name == experiment.DEFAULT:
