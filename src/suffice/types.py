@@ -171,10 +171,10 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgeReport:
     """What a judge said about a verdict, and what the gate alone would have said."""
 
-    judge: str
+    judge: str  # its name
     p_before: float  # the gate's own p_complete
     action_before: Action
     p_judge: float | None  # that the evidence is complete, by the judge; None: no usable answer
@@ -218,7 +218,7 @@ class Verdict:
     unfamiliar: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
     notes: tuple[str, ...] = ()
-    judged: Judged | None = None
+    judged: JudgeReport | None = None
 
     @property
     def p_complete(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -461,12 +462,7 @@ def gate(
     else:
         output.show_tables(gate_runs.gate_tables(run))
         output.show_tables([ci_thresholds.thresholds_table(tested)] if thresholds else [])
-    if account := run.settings.get("judge"):
-        output.say(
-            f"the judge {account['judge']} was asked about {account['asked']:,} of "
-            f"{account['questions']:,}, which changed {account['changed']:,} actions; "
-            f"{account['weight']}"
-        )
+    _say_judge(run.settings.get("judge"))
     output.say_skipped(data.bad)
     output.say_written(out)
     if not out and not json and gate_name == experiment.DEFAULT:
@@ -476,3 +472,12 @@ def gate(
     if failed := [str(test.threshold) for test in tested if test.failed]:
         output.say(f"failed: {', '.join(failed)}")
         raise typer.Exit(EXIT_THRESHOLD_CROSSED)
+
+
+def _say_judge(account: Mapping[str, Any] | None) -> None:
+    if account:
+        output.say(
+            f"the judge {account['judge']} was asked about {account['asked']:,} of "
+            f"{account['questions']:,}, which changed {account['changed']:,} actions; "
+            f"{account['weight']}"
+        )

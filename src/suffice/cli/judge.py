@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec
+from suffice.cli.loaders import named_judge
 from suffice.cli.output import command, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
 
@@ -43,8 +43,7 @@ def judge(
     limits = list(judge_limit or ())
     if not any(one.startswith("seconds=") for one in limits):
         limits.append(f"seconds={LABEL_SECONDS:g}")
-    spec = judge_spec(judge, limits, judge_cache)
-    assert spec is not None
+    spec = named_judge(judge, limits, judge_cache)
     bad = BadRecords(skip=skip_bad)
     lists = read_lists(questions, bad=bad)
     if not lists:

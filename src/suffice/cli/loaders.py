@@ -76,14 +76,19 @@ def judge_spec(
     judge: str | None, limits: Sequence[str] | None, cache: Path | None = None
 ) -> JudgeSpec | None:
     """What --judge and its limits say, checked; None without a judge."""
-    if judge is None:
-        if limits or cache is not None:
-            hint = "for example --judge http://127.0.0.1:8080/v1#qwen"
-            raise InputError("--judge-limit and --judge-cache need --judge", hint=hint)
-        return None
+    if judge is not None:
+        return named_judge(judge, limits or (), cache)
+    if limits or cache is not None:
+        hint = "for example --judge http://127.0.0.1:8080/v1#qwen"
+        raise InputError("--judge-limit and --judge-cache need --judge", hint=hint)
+    return None
+
+
+def named_judge(judge: str, limits: Sequence[str], cache: Path | None) -> JudgeSpec:
+    """The judge of that address, checked."""
     from suffice.integrations.judge import JudgeSpec
 
-    spec = JudgeSpec(judge, tuple(limits or ()), None if cache is None else str(cache.resolve()))
+    spec = JudgeSpec(judge, tuple(limits), None if cache is None else str(cache.resolve()))
     spec.open()  # a wrong address or limit is reported once, here
     return spec
 

@@ -49,19 +49,14 @@ MIN_SURE = 0.8  # of a judge, for a label: what it half believes teaches little
 class JudgeGain:
     """A gate that knows what its judge is worth, and what both do with labels they had not seen."""
 
-    gate: Gate
+    gate: Gate  # that knows the calibration
+    calibration: JudgeCalibration
     p: Floats  # of gate and judge together
     answered: Bools
     alone: Interval  # AUROC of the judge by itself
     sent: float  # share of the labelled questions that are worth a call
     failed: int
     cost: Cost  # of asking about every label
-
-    @property
-    def calibration(self) -> JudgeCalibration:
-        found = self.gate.judge_calibration
-        assert found is not None
-        return found
 
     def as_json(self) -> dict[str, Any]:
         record = {name: getattr(self, name) for name in ("sent", "failed")}
@@ -128,6 +123,7 @@ def learn_judge(
         cost = add_costs(cost, one.cost)
     return JudgeGain(
         replace(base, judge_calibration=calibration),
+        calibration,
         p,
         np.zeros(len(p), bool) if at is None else p >= at,
         interval(judged_alone, "auroc"),

@@ -21,7 +21,7 @@ from suffice.errors import InputError
 from suffice.gate.hits import MAX_PASSAGE_CHARS, UNNAMED_ID_PREFIX, normalize_hits
 from suffice.storage import BadRecords, append_line, read_lines, readable_file, rotated_path
 from suffice.storage.fields import content_id, dataclass_from_json
-from suffice.types import LOW_FAMILIARITY, Action, Judged, Verdict
+from suffice.types import LOW_FAMILIARITY, Action, JudgeReport, Verdict
 
 __all__ = [
     "LogContents",
@@ -78,7 +78,7 @@ class LoggedJudgement:
     money: float
 
     @classmethod
-    def of(cls, judged: Judged) -> LoggedJudgement:
+    def of(cls, judged: JudgeReport) -> LoggedJudgement:
         return cls(**{name: getattr(judged, name) for name in cls.__dataclass_fields__})
 
 

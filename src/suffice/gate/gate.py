@@ -71,7 +71,7 @@ from suffice.protocols import Encoder, Judge, Reranker, component_name
 from suffice.storage import MANIFEST, new_artefact, open_artefact, sha256_of, write_atomically
 from suffice.storage.artefacts import data_errors, read_json
 from suffice.storage.fields import dataclass_from_json
-from suffice.types import Action, Estimate, FoundAnswer, Judged, Reason, Verdict
+from suffice.types import Action, Estimate, FoundAnswer, JudgeReport, Reason, Verdict
 
 if TYPE_CHECKING:
     from suffice.gate.training import LabelledQuestion
@@ -111,7 +111,7 @@ class _JudgedBatch:
 
     numbers: tuple[Floats, Floats, Floats | None, Floats, Floats]  # odds, p, after, low, high
     actions: list[Action]
-    records: list[Judged | None]
+    records: list[JudgeReport | None]
     consultation: Consultation
 
     @property

@@ -21,9 +21,9 @@ No network and no clock here: a judge keeps its own deadline. docs/decisions/003
 from __future__ import annotations
 
 import math
-import threading
 from collections import deque
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
@@ -35,7 +35,7 @@ from suffice.gate.policy import Policy, PolicyRule
 from suffice.numeric import log_odds_array, sigmoid
 from suffice.protocols import HitTexts, Judge, component_name
 from suffice.storage.fields import dataclass_from_json
-from suffice.types import Action, Cost, Judged, Opinion
+from suffice.types import Action, Cost, JudgeReport, Opinion
 
 __all__ = [
     "Cascade",
@@ -277,8 +277,9 @@ class Consultation:
 class Cascade:
     """A judge behind a gate: what it may cost, what it has cost, and what its word is worth.
 
-    Shared by all checks of a gate; several threads may use it. Of a stream of questions those are
-    sent whose expected gain is among the highest of the recent ones, and never more than the share.
+    Shared by all checks of a gate, also of several threads if the judge has a `lock`. Of a stream
+    of questions those are sent whose expected gain is among the highest of the recent ones, and
+    never more than the share.
     """
 
     def __init__(
@@ -310,7 +311,8 @@ class Cascade:
         self.calibration, self.budget = calibration, budget
         self.questions = self.asked = self.failed = self.changed = 0
         self.cost = Cost()
-        self._lock = threading.Lock()
+        # Whoever lets threads share a judge gives it a lock; nothing here knows threads.
+        self._lock: Any = getattr(judge, "lock", None) or nullcontext()
         self._gains: deque[float] = deque(maxlen=GAIN_WINDOW)
         self._agreement: deque[tuple[float, float]] = deque(maxlen=MAX_AGREEMENT)
         self._failures = self._pause = 0
@@ -451,11 +453,11 @@ class Cascade:
                 self.calibration = JudgeCalibration.fit(name, scores, sure)
 
 
-def judged_record(judge: str, said: Opinion, p_before: float, action_before: Action) -> Judged:
+def judged_record(judge: str, said: Opinion, p_before: float, action_before: Action) -> JudgeReport:
     """An opinion as it stands in a verdict."""
     p = None if said.log_odds is None else float(sigmoid(said.log_odds))
     cost = said.cost
-    return Judged(
+    return JudgeReport(
         judge, p_before, action_before, p, said.missing, said.hits, said.error,
         cost.calls, cost.tokens, cost.seconds, cost.money,
     )  # fmt: skip
@@ -496,11 +498,13 @@ def fit_judge(
     With `aside`, questions that nothing was learned from, the policy is chosen on those: that is
     what a promise needs. `policy` is the gate's own.
     """
-    share = budget.share
+    # Where a promise will decide is not known before; the gate's own threshold may have been chosen
+    # on the labels that are kept for it, and whom to send must not depend on those.
+    share, threshold = budget.share, policy.answer_at if rule.alpha is None else 1 - rule.alpha
 
     def learn(some: JudgedQuestions) -> JudgeCalibration:
         found = JudgeCalibration.fit(judge, some.scores, some.complete, some.numbers.odds)
-        return found.for_questions(some.numbers, threshold=policy.answer_at, share=share)
+        return found.for_questions(some.numbers, threshold=threshold, share=share)
 
     whole, p = learn(questions), np.empty(len(questions.complete))
     half = np.random.default_rng(seed).permutation(len(p)) % 2 == 0

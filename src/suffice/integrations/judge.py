@@ -204,7 +204,7 @@ class ModelJudge:
             raise InputError(f"the model of a judge is a {type(model).__name__}", hint=hint)
         self.model, self.name = model, name or component_name(model)
         self.prices = prices or getattr(model, "prices", None) or Prices()
-        self._clock = clock
+        self._clock, self.lock = clock, threading.Lock()  # the lock: see suffice.gate.judge.Cascade
         self._cache = _OpinionCache(None if cache is None else Path(cache))
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 from suffice.gate.evidence_graph import EvidenceGraph
 from suffice.service.labelling import MAX_QUESTION_CHARS
 from suffice.service.settings import DEFAULT_GATE, Limits
-from suffice.types import Action, Quote, Reason, RetrieverScore
+from suffice.types import Action, JudgeReport, Quote, Reason, RetrieverScore
 
 T = TypeVar("T")
 _LIMITS = Limits()
@@ -88,22 +88,6 @@ class BatchLine(_Evidence):
     question_id: Annotated[str, Field(max_length=1000)] | int | None = None
 
 
-class Judged(BaseModel):
-    """What a judge said about a verdict, and what the gate alone would have said."""
-
-    judge: str
-    p_before: float = Field(description="The gate's own p_complete.")
-    action_before: Action
-    p_judge: float | None = Field(description="By the judge; null: it gave no answer, see error.")
-    missing: str = Field(description="What the judge misses, in its words.")
-    hits: list[int] = Field(description="Places of the hits that it needs, from 0.")
-    error: str
-    calls: int
-    tokens: int
-    seconds: float
-    money: float
-
-
 class VerdictResponse(BaseModel):
     """The verdict. `low` and `high` bound p_complete; `graph` only if requested.
 
@@ -121,7 +105,7 @@ class VerdictResponse(BaseModel):
     unfamiliar: list[str] = Field(description="Where familiarity is low: why, in sentences.")
     quotes: list[Quote] = Field(description="Sentences that seem to be evidence, likeliest first.")
     notes: list[str] = Field(description="What was not read of question and hits, in sentences.")
-    judged: Judged | None = Field(None, description="What a judge said; null: none was asked.")
+    judged: JudgeReport | None = Field(None, description="What a judge said; null: none was asked.")
     graph: EvidenceGraph | None = None
 
 
