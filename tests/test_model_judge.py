@@ -58,8 +58,8 @@ def scored(**logprobs: float) -> Reply:
     """A server that gives log-probabilities of its first token."""
 
     def reply(handler: Any, request: dict[str, Any]) -> None:
-        top = [{"token": token, "logprob": value} for token, value in logprobs.items()]
-        content = [{**max(top, key=lambda one: one["logprob"]), "top_logprobs": top}]
+        top: list[dict[str, Any]] = [{"token": k, "logprob": v} for k, v in logprobs.items()]
+        content = [{**top[0], "top_logprobs": top}]
         message = {"role": "assistant", "content": "no\nneeds: a\nhits: 1\nmissing: Fritz Lang"}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
         usage = {"prompt_tokens": 300, "completion_tokens": 20}

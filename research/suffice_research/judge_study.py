@@ -20,7 +20,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -141,7 +141,7 @@ def read_answers(path: Path) -> dict[str, Answer]:
         row = record.value
         parsed = parse_judgement(str(row.get("text", "")), 0)
         given = row.get("logprobs") or {}
-        scores = [given.get(word) for word in ("yes", "no")]
+        scores: list[Any] = [given.get(word) for word in ("yes", "no")]
         known = all(isinstance(one, int | float) and math.isfinite(one) for one in scores)
         found[str(row["key"])] = Answer(
             None if parsed is None else parsed.complete,
@@ -174,12 +174,8 @@ def _domains(
             raise InputError(f"no answer is about {name}", hint="answer the prompts of `prompts`")
         verdicts = gate.check_batch(gate_inputs([one.case for one in some]), explain=False)
         p, low, high = (
-            np.array([get(one) for one in verdicts])
-            for get in (
-                lambda one: one.p_complete,
-                lambda one: one.estimate.low,
-                lambda one: one.estimate.high,
-            )
+            np.array([getattr(one.estimate, part) for one in verdicts])
+            for part in ("p_complete", "low", "high")
         )
         said = tuple(answers[one.key] for one in some)
         scores = np.array([math.nan if (x := one.log_odds) is None else x for one in said])
@@ -458,23 +454,16 @@ def _worth(p: npt.NDArray[np.float64], complete: npt.NDArray[np.bool_], threshol
 def _quarter_table(domains: Sequence[Domain], seed: int) -> Table:
     """What a quarter of the calls gains, of what all of them gain."""
     rows: list[tuple[Cell, ...]] = []
-    worlds: list[tuple[str, Callable[[float, np.random.Generator], JudgedQuestions], float]] = [
-        ("simulated gate", lambda q, rng: _simulated_world(2000, q, rng), 0.5)
-    ]
-    for one in domains:
-        worlds.append((
-            f"the gate on {one.name}",
-            lambda q, rng, some=one.questions: replace(
-                some, scores=_simulated(some.complete, q, rng)
-            ),
-            one.threshold,
-        ))  # fmt: skip
-    for name, draw, threshold in worlds:
+    worlds: list[tuple[str, JudgedQuestions | None, float]] = [("simulated gate", None, 0.5)]
+    worlds += [(f"the gate on {one.name}", one.questions, one.threshold) for one in domains]
+    for name, known_lists, threshold in worlds:
         for accuracy in ACCURACIES:
             rng = np.random.default_rng(seed)
             found = []
             for _ in range(DRAWS):
-                world = draw(accuracy, rng)
+                world = known_lists or _simulated_world(2000, accuracy, rng)
+                if known_lists is not None:
+                    world = replace(world, scores=_simulated(world.complete, accuracy, rng))
                 known = _fit(world, threshold)
                 labels = world.complete.astype(float)
                 p = [

@@ -109,7 +109,7 @@ class _GateAlone:
 class _JudgedBatch:
     """What gate and judge say together."""
 
-    numbers: tuple[Floats, Floats, Floats | None, Floats, Floats]  # odds, p, after, low, high
+    numbers: tuple[Floats, Floats | None, Floats, Floats]  # log-odds, p after a round, low, high
     actions: list[Action]
     records: list[JudgeReport | None]
     consultation: Consultation
@@ -216,8 +216,8 @@ class Gate:
         if self.cascade is not None:
             alone = _GateAlone(batch, odds, (low, high), actions)
             judged = self._consult(self.cascade, alone, description.table, rounds_left)
-            odds, p, p_after, low, high = judged.numbers
-            actions = judged.actions
+            odds, p_after, low, high = judged.numbers
+            p, actions = sigmoid(odds), judged.actions
         explanations: Sequence[dict[str, Any]] = [{}] * len(actions)
         if explain:
             typical = np.broadcast_to(self.profile.medians, description.table.shape)
@@ -280,7 +280,7 @@ class Gate:
             for record, action in zip(records, actions, strict=True)
         )
         cascade.count_changed(changed)
-        return _JudgedBatch((odds, p, p_after, low, high), actions, records, found)
+        return _JudgedBatch((odds, p_after, low, high), actions, records, found)
 
     def widened(self, odds: Floats, familiarity: Floats) -> tuple[Floats, Floats]:
         """The interval of each log-odds: the wider, the less familiar, and the more the data sets

@@ -47,7 +47,7 @@ __all__ = [
     "fit_judge",
 ]
 
-Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 MAX_LOG_ODDS = 6.0  # of a judge: beyond it, it is not surer
 MAX_EFFECT = 3.0  # on the gate's log-odds: a judge is right 19 times in 20 at most
@@ -59,6 +59,7 @@ MAX_AGREEMENT = 400  # confident verdicts that are remembered
 GAIN_WINDOW = 500  # recent questions, that the share sent is chosen among
 GAIN_QUANTILES = 101
 FAILURES_IN_A_ROW, PAUSE = 3, 50  # after so many failures, so many questions are not sent
+MIN_GAIN = 1e-9  # less is the noise of arithmetic
 NODES = np.array([1.0, 2.0, 4.0, 2.0, 1.0]) / 10  # weights over the interval of p
 
 
@@ -192,7 +193,8 @@ class JudgeCalibration:
         low, high = np.minimum(low, middle), np.maximum(high, middle)
         nodes = (low, (low + middle) / 2, middle, (middle + high) / 2, high)
         gains = [expected_gain(one, self.yes, self.no, self.threshold) for one in nodes]
-        return np.asarray(NODES @ np.array(gains))
+        found = NODES @ np.array(gains)
+        return np.asarray(np.where(found < MIN_GAIN, 0.0, found))
 
     def gain_for(self, share: float) -> float:
         """The gain from which on a question is sent, so that this share of such questions is."""
@@ -206,7 +208,9 @@ class JudgeCalibration:
         gains = self.gain(numbers)
         return (gains >= self.gain_for(share)) & (gains > 0)
 
-    def probabilities(self, scores: npt.ArrayLike, numbers: GateNumbers, share: float) -> Floats:
+    def probabilities(
+        self, scores: npt.ArrayLike, numbers: GateNumbers, share: float
+    ) -> npt.NDArray[np.float64]:
         """p of gate and judge together, if the judge says this of those that are sent."""
         words = np.where(self.sends(numbers, share), np.asarray(scores, float), np.nan)
         return sigmoid(numbers.odds + self.effects(words))
@@ -491,7 +495,7 @@ def fit_judge(
     policy: Policy,
     aside: JudgedQuestions | None = None,
     seed: int = 42,
-) -> tuple[JudgeCalibration, Floats]:
+) -> tuple[JudgeCalibration, npt.NDArray[np.float64]]:
     """The calibration with its policy, and p of gate and judge for each of these questions by a
     weight that was learned from others of them.
 
