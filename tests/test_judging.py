@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.commands import as_json, suffice
+from tests.service import running_app
 from tests.stand_in_server import says, serving
 from tests.test_adaptation import quick_fits, yes_no  # noqa: F401 - a fixture for this module
 from tests.test_judge import HITS, QUESTION, StandIn, always, fast_gate
@@ -16,10 +17,11 @@ from tests.test_judge import HITS, QUESTION, StandIn, always, fast_gate
 from suffice.datasets import read_labels
 from suffice.datasets.labels import check_judged
 from suffice.errors import InputError, ModelError
-from suffice.evaluation import adapt_to_labels
+from suffice.evaluation import adapt_to_labels, adaptation
 from suffice.evaluation.judging import ask_judge
 from suffice.gate.gate import Gate
 from suffice.gate.judge import JudgeBudget
+from suffice.service.settings import Settings
 from suffice.types import Cost, Opinion
 
 
@@ -29,7 +31,10 @@ def knowing(examples: list[Any], accuracy: float) -> StandIn:
     return StandIn(lambda one: Opinion(3.0 if truth[one[0]] else -3.0, cost=Cost(calls=1)))
 
 
-def test_adapting_learns_what_a_judge_is_worth(tmp_path: Path) -> None:
+def test_adapting_learns_what_a_judge_is_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adaptation, "labels_for_promise", lambda *_, **__: None)  # slow
     examples = yes_no(40, swapped=True)  # labels that the gate cannot know
     judge, budget = knowing(examples, 0.9), JudgeBudget(share=0.5)
     found = adapt_to_labels(fast_gate(), examples, judge=judge, budget=budget)
@@ -115,6 +120,19 @@ def test_the_command_writes_labels_that_say_who_gave_them(tmp_path: Path) -> Non
     assert label.by == "judge:m"
     nobody = suffice("judge", ask, "--out", tmp_path / "x")
     assert "--judge" in nobody.output
+
+
+def test_the_service_says_what_was_judged() -> None:
+    with serving(says("yes")) as (url, _):
+        settings = Settings(preset="fast", judge=f"{url}#m", judge_limits=("share=1",))
+        assert Settings.from_json(settings.as_json()) == settings
+        with running_app(settings) as client:
+            verdict = client.post("/v1/check", json={"question": QUESTION, "hits": HITS}).json()
+            assert verdict["data"]["judged"]["judge"] == "m"
+            (gate,) = client.get("/v1/gates").json()["data"]
+            assert gate["judge"]["asked"] == 1
+            metrics = client.get("/metrics").text
+            assert 'suffice_judged_total{gate="default",result="kept"} 1.0' in metrics
 
 
 def test_check_with_a_judge_says_what_it_did(tmp_path: Path) -> None:

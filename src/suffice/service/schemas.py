@@ -119,6 +119,9 @@ class GateResponse(BaseModel):
     history: list[str]
     drift: str | None = Field(description="Drift seen by this worker; null if too few checks.")
     drift_checks: int = Field(description="Recent checks of this worker that it is measured on.")
+    judge: dict[str, Any] | None = Field(
+        description="What this worker asked the judge, what it changed and cost; null: no judge."
+    )
 
 
 class FeatureDriftResponse(BaseModel):
