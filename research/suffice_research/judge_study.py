@@ -133,6 +133,10 @@ class Answer:
     log_odds: float | None  # None: no log-probabilities
     tokens_in: int
     tokens_out: int
+    seconds: float | None = None  # where the server was timed
+
+
+NO_ANSWER = Answer(None, None, 0, 0)
 
 
 def read_answers(path: Path) -> dict[str, Answer]:
@@ -148,6 +152,7 @@ def read_answers(path: Path) -> dict[str, Answer]:
             float(scores[0]) - float(scores[1]) if known else None,
             int(row.get("prompt_tokens", 0)),
             int(row.get("completion_tokens", 0)),
+            float(row["seconds"]) if isinstance(row.get("seconds"), int | float) else None,
         )
     return found
 
@@ -169,7 +174,7 @@ def _domains(
 ) -> list[Domain]:
     found = []
     for name in SIZES:
-        some = [one for one in lists if one.domain == name and one.key in answers]
+        some = [one for one in lists if one.domain == name and (not answers or one.key in answers)]
         if not some:
             raise InputError(f"no answer is about {name}", hint="answer the prompts of `prompts`")
         verdicts = gate.check_batch(gate_inputs([one.case for one in some]), explain=False)
@@ -177,7 +182,7 @@ def _domains(
             np.array([getattr(one.estimate, part) for one in verdicts])
             for part in ("p_complete", "low", "high")
         )
-        said = tuple(answers[one.key] for one in some)
+        said = tuple(answers.get(one.key, NO_ANSWER) for one in some)
         scores = np.array([math.nan if (x := one.log_odds) is None else x for one in said])
         complete = np.array([one.case.complete for one in some])
         numbers = GateNumbers(log_odds_array(p), low, high)
@@ -305,6 +310,10 @@ SHARE_SAYS = (
     "the list is complete, not answered where it is not. A yes, a no: how far the judge's word moves the log-odds on average; 0 is no "
     "weight."
 )
+PROMISE_SAYS = (
+    "As for the gate: the threshold is chosen on one random half and counted on the other, 200 times; delta 0.1. Exceeded: the counted "
+    "share of incomplete among the answered was above alpha. Broken: by more than chance allows (exact binomial test, 5 %)."
+)
 CURVE_SAYS = {
     OWN: "The weight of the judge is learned on four fifths of the lists of the domain, and used on the fifth.",
     OTHERS: "The weight is learned on the lists of the other two domains.",
@@ -400,10 +409,13 @@ def _cost_table(domains: Sequence[Domain]) -> Table:
                 float(np.mean([getattr(answer, name) for answer in one.answers]))
                 for name in ("tokens_in", "tokens_out")
             )
-            calls = 1000 * share
-            rows.append((one.name, share, calls, calls * tokens_in, calls * tokens_out))
-    note = "At most: fewer are sent where fewer can change the decision."
-    columns = ("lists", "share allowed", "calls", "tokens in", "tokens out")
+            calls = round(1000 * share)
+            timed = [answer.seconds for answer in one.answers if answer.seconds is not None]
+            seconds = calls * float(np.mean(timed)) if timed else None
+            tokens = round(calls * tokens_in), round(calls * tokens_out)
+            rows.append((one.name, share, calls, *tokens, seconds))
+    note = "At most: fewer are sent where fewer can change the decision. Seconds: where the server was timed."
+    columns = ("lists", "share allowed", "calls", "tokens in", "tokens out", "seconds")
     return Table("Cost per thousand questions", columns, tuple(rows), note)
 
 
@@ -503,7 +515,18 @@ def _quarter_table(domains: Sequence[Domain], seed: int) -> Table:
 def judge_study(
     domains: Sequence[Domain], *, data: Mapping[str, str], settings: Mapping[str, Any], seed: int
 ) -> Study:
-    curves = {by: _curve_table(domains, by, seed) for by in (OWN, OTHERS, NONE)}
+    judged: tuple[Section, ...] = ()
+    summary: tuple[str, ...] = ()
+    if any(one.answers[0] is not NO_ANSWER for one in domains):
+        curves = {by: _curve_table(domains, by, seed) for by in (OWN, OTHERS, NONE)}
+        summary = _summary(domains, curves)
+        judged = (
+            Section("The judge alone", (_alone_table(domains),)),
+            Section("Gate and judge by the share sent", tuple(curves.values()), SHARE_SAYS),
+            Section("With forty labels", (_forty_table(domains, seed),)),
+            Section("The promise", (_promise_table(domains, seed),), PROMISE_SAYS),
+            Section("What it costs", (_cost_table(domains),)),
+        )
     return Study(
         name="judge",
         title="A judge behind the gate",
@@ -511,14 +534,10 @@ def judge_study(
         settings=settings,
         data=data,
         sections=(
-            Section("The judge alone", (_alone_table(domains),)),
-            Section("Gate and judge by the share sent", tuple(curves.values()), SHARE_SAYS),
-            Section("With forty labels", (_forty_table(domains, seed),)),
-            Section("The promise", (_promise_table(domains, seed),)),
-            Section("What it costs", (_cost_table(domains),)),
+            *judged,
             Section("Simulated judges", (_weight_table(seed), _quarter_table(domains, seed))),
         ),
-        summary=_summary(domains, curves),
+        summary=summary,
         commit=source_commit(),
         packages=package_versions(),
     )
@@ -530,8 +549,9 @@ def _keep(args: argparse.Namespace, say: ProgressLog) -> None:
     for key, one in sorted(read_answers(args.answers).items()):
         word = "" if one.complete is None else "yes" if one.complete else "no"
         given = None if one.log_odds is None else {"yes": round(one.log_odds, 4), "no": 0.0}
-        rows.append({"key": key, "text": word, "logprobs": given,
-                     "prompt_tokens": one.tokens_in, "completion_tokens": one.tokens_out})  # fmt: skip
+        row: dict[str, Any] = {"key": key, "text": word, "logprobs": given}
+        row |= {"prompt_tokens": one.tokens_in, "completion_tokens": one.tokens_out}
+        rows.append(row if one.seconds is None else {**row, "seconds": round(one.seconds, 4)})
     write_atomically(args.out, (json.dumps(row) + "\n" for row in rows))
     say(f"{len(rows):,} answers at {args.out}")
 
@@ -555,13 +575,13 @@ def _summary(domains: Sequence[Domain], curves: Mapping[str, Table]) -> tuple[st
 
 
 def _measure(args: argparse.Namespace, say: ProgressLog) -> None:
-    answers = read_answers(args.answers)
+    answers = {} if args.answers is None else read_answers(args.answers)
     lists = list(judged_lists(args.data, say))
     domains = _domains(_gate_with(args.readings, lists, say), lists, answers)
     say("gate and judge are compared")
     study = judge_study(
         domains,
-        data={args.answers.name: sha256_of(args.answers)},
+        data={} if args.answers is None else {args.answers.name: sha256_of(args.answers)},
         settings={"model": args.model, "prompt": "answering/prompts/judge.txt", "shares": SHARES},
         seed=SEED,
     )
@@ -576,7 +596,7 @@ def _options() -> argparse.ArgumentParser:
     prompts.add_argument("--out", type=Path, required=True)
     measure = commands.add_parser("measure", help="measure gate and judge together")
     measure.set_defaults(run=_measure)
-    measure.add_argument("--answers", type=Path, required=True, help="what the judge said")
+    measure.add_argument("--answers", type=Path, help="what the judge said; only simulated without")
     measure.add_argument("--study", type=Path, required=True, help="write the study here")
     measure.add_argument("--model", default=MODEL, help="the judge's name, for the page")
     keep = commands.add_parser("keep", help="keep of the answers what the study needs")

@@ -222,7 +222,8 @@ class Gate:
         if explain:
             typical = np.broadcast_to(self.profile.medians, description.table.shape)
             usual_after = self.model.p_after(odds, typical)
-            usual = choose_actions(p, usual_after, self.policy, rounds_left=rounds_left)
+            asked = None if judged is None else judged.consultation
+            usual = self._choose(p, usual_after, rounds_left, asked)
             searches = explain_actions(p, p_after, actions, usual)
             explanations = explain_verdicts(
                 self._occlusion, batch, description, effects, actions, searches
@@ -233,10 +234,10 @@ class Gate:
         estimates = map(Estimate, *numbers)
         familiar = zip(familiarity.values.tolist(), familiarity.reasons, strict=True)
         unread = [one.notes for one in batch.readings] if batch.readings else [()] * len(actions)
-        asked = [()] * len(actions) if judged is None else judged.notes
+        why_not = [()] * len(actions) if judged is None else judged.notes
         notes = [
             (*one.notes, *more, *about)
-            for one, more, about in zip(hits, unread, asked, strict=True)
+            for one, more, about in zip(hits, unread, why_not, strict=True)
         ]
         records = [None] * len(actions) if judged is None else judged.records
         verdicts = zip(estimates, actions, explanations, familiar, notes, records, strict=True)
@@ -247,6 +248,17 @@ class Gate:
             for estimate, action, more, (value, why), said, word in verdicts
         ]
         return CheckedBatch(checked, description.table)
+
+    def _choose(
+        self, p: Floats, p_after: Floats | None, rounds_left: int, found: Consultation | None
+    ) -> list[Action]:
+        """An action for each: by the policy of gate and judge together where that decides."""
+        actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
+        if found is None or found.policy is None or not found.joint.any():
+            return actions
+        together = choose_actions(p, p_after, found.policy, rounds_left=rounds_left)
+        both = zip(found.joint.tolist(), together, actions, strict=True)
+        return [one if joint else other for joint, one, other in both]
 
     def _consult(
         self, cascade: Cascade, alone: _GateAlone, table: Floats, rounds_left: int
@@ -264,12 +276,7 @@ class Gate:
             np.where(unmoved, alone.interval[0], low),
             np.where(unmoved, alone.interval[1], high),
         )
-        actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
-        joint = cascade.calibration and cascade.calibration.policy
-        if joint and found.joint.any():
-            together = choose_actions(p, p_after, joint, rounds_left=rounds_left)
-            both = zip(found.joint.tolist(), together, actions, strict=True)
-            actions = [one if use else other for use, one, other in both]
+        actions = self._choose(p, p_after, rounds_left, found)
         name, before = component_name(cascade.judge), sigmoid(alone.odds).tolist()
         records = [
             None if said is None else judged_record(name, said, own, action)

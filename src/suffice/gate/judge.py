@@ -275,6 +275,7 @@ class Consultation:
     opinions: tuple[Opinion | None, ...]
     effects: Floats  # on the gate's log-odds
     joint: Bools  # whether the policy of gate and judge together decides
+    policy: Policy | None = None  # of both together
     note: str = ""  # why nobody was asked who should have been
 
 
@@ -333,7 +334,7 @@ class Cascade:
         with self._lock:
             self.questions += len(lists)
             if note := self._stopped(len(lists)):
-                return Consultation(tuple(opinions), effects, joint, note)
+                return Consultation(tuple(opinions), effects, joint, note=note)
         if self.calibration is None or self.calibration.by == "agreement":
             self._learn_agreement(lists, numbers, opinions)
         known = self.calibration
@@ -354,7 +355,7 @@ class Cascade:
         failed = [one is not None and one.log_odds is None for one in opinions]
         joint &= ~(np.array(failed) | refused)
         effects[answered] = known.effects(said[answered])
-        return Consultation(tuple(opinions), effects, joint)
+        return Consultation(tuple(opinions), effects, joint, known.policy)
 
     @property
     def account(self) -> dict[str, Any]:
