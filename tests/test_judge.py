@@ -268,6 +268,11 @@ def test_a_budget_of_money_ends_the_asking() -> None:
     for _ in range(5):
         gate.check(QUESTION, HITS)
     assert len(judge.seen) == 3
+    batch = StandIn(lambda _: Opinion(2.0, cost=Cost(calls=1, money=0.4)))
+    gate = judged_gate(batch, money=1.0)
+    for _ in range(2):
+        gate.check_batch([(QUESTION, HITS)] * 20)
+    assert len(batch.seen) == 3
 
 
 def test_without_a_weight_confident_verdicts_are_compared_first() -> None:

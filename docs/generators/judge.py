@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docs.generators.paths import RESULTS, RUNS
+from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
 from suffice.evaluation.tables import Table
 
@@ -23,6 +24,35 @@ def pages() -> dict[Path, str]:
     return {RESULTS / "judge.md": "\n".join(_lines(Study.load(STORED)))}
 
 
+def _verdict(study: Study) -> Iterator[str]:
+    """Whether this judge gains anything, and what it costs to trust it where it was not measured."""
+    gains, worse = [], []
+    for table in study.tables:
+        if not table.title.startswith("By share"):
+            continue
+        at, right = table.columns.index("gained"), table.columns.index("right")
+        alone = {row[0]: row[right] for row in table.rows if row[3] == 0}
+        gains += [row[at] for row in table.rows]
+        for row in table.rows:
+            before, after = alone[row[0]], row[right]
+            if isinstance(before, float) and isinstance(after, float) and after < before:
+                worse.append((before - after, str(row[0]), table.title.partition(", ")[2]))
+    if not gains:
+        return
+    lows = [one.low for one in gains if isinstance(one, Interval) and one.low is not None]
+    if max(lows, default=0.0) <= 0:
+        yield (
+            "This judge gains nothing: no interval of a gain lies above 0. It says yes to nearly every list, and so has little "
+            "weight or none; where it has none, no question is sent and the gate stays as it is. A stronger judge was not measured."
+        )
+    if worse:
+        most, name, by = max(worse)
+        yield (
+            f"A weight from elsewhere can harm: at worst {100 * most:.1f} points fewer of the decisions are right ({name}, {by}). Learn it "
+            "from labels of your own questions."
+        )
+
+
 def _lines(study: Study) -> Iterator[str]:
     yield f"# {study.title}\n"
     yield f"    {COMMAND}\n"
@@ -34,7 +64,7 @@ def _lines(study: Study) -> Iterator[str]:
         "seen any of the public sets when it was trained. In brackets: 95 % bootstrap interval over questions. "
         "How to use a judge: [let a model decide the hard ones](../howto/judge.md).\n"
     )
-    yield from (f"- {line}" for line in study.summary)
+    yield from (f"- {line}" for line in (*_verdict(study), *study.summary))
     yield ""
     for section in study.sections:
         yield f"## {section.title}\n"

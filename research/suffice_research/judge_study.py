@@ -31,11 +31,11 @@ import numpy.typing as npt
 from suffice.datasets.gold import draw_key
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import gate_inputs
-from suffice.evaluation.metrics import Predictions, score
+from suffice.evaluation.metrics import Predictions, auroc, score
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
-from suffice.evaluation.significance import Interval, interval
+from suffice.evaluation.significance import Interval, interval, statistic_interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, format_cell
 from suffice.gate.extraction import reader_input
@@ -296,17 +296,31 @@ def _curve_table(domains: Sequence[Domain], by: str, seed: int) -> Table:
             right = float(((curve.p[share] >= one.threshold) == one.questions.complete).mean())
             rows.append(
                 (one.name, SEEN[one.name], len(found), share, curve.sent[share],
-                 interval(found, "auroc"), score(found, "ece"), right, *curve.weight)
+                 interval(found, "auroc"), _gained(one, curve.p[0.0], curve.p[share]),
+                 score(found, "ece"), right, *curve.weight)
             )  # fmt: skip
     columns = (
-        "lists", "seen", "n", "share allowed", "sent", "AUROC", "ECE", "right",
+        "lists", "seen", "n", "share allowed", "sent", "AUROC", "gained", "ECE", "right",
         "a yes", "a no",
     )  # fmt: skip
     return Table(f"By share, {by}", columns, tuple(rows), CURVE_SAYS[by])
 
 
+def _gained(
+    one: Domain, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]
+) -> Interval:
+    """By how much AUROC is above the gate's, on the same lists."""
+    truth = one.questions.complete.astype(float)
+
+    def gained(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return np.asarray(auroc(truth, after, weights) - auroc(truth, before, weights))
+
+    return statistic_interval(gained, len(truth))
+
+
 SHARE_SAYS = (
-    "Allowed is at most this share; sent is less where fewer can change the decision. Right: answered at the gate's threshold where "
+    "Allowed is at most this share; sent is less where fewer can change the decision. Gained: AUROC above that of the gate alone, "
+    "with the interval of the paired difference. Right: answered at the gate's threshold where "
     "the list is complete, not answered where it is not. A yes, a no: how far the judge's word moves the log-odds on average; 0 is no "
     "weight."
 )
@@ -422,6 +436,7 @@ def _cost_table(domains: Sequence[Domain]) -> Table:
 # ---- simulated judges
 
 ACCURACIES = (0.6, 0.7, 0.8, 0.9, 0.95)
+QUARTER_AT = 0.9
 
 
 def _simulated_world(count: int, accuracy: float, rng: np.random.Generator) -> JudgedQuestions:
@@ -515,11 +530,12 @@ def _quarter_table(domains: Sequence[Domain], seed: int) -> Table:
 def judge_study(
     domains: Sequence[Domain], *, data: Mapping[str, str], settings: Mapping[str, Any], seed: int
 ) -> Study:
+    quarter = _quarter_table(domains, seed)
     judged: tuple[Section, ...] = ()
     summary: tuple[str, ...] = ()
     if any(one.answers[0] is not NO_ANSWER for one in domains):
         curves = {by: _curve_table(domains, by, seed) for by in (OWN, OTHERS, NONE)}
-        summary = _summary(domains, curves)
+        summary = _summary(domains, curves, quarter)
         judged = (
             Section("The judge alone", (_alone_table(domains),)),
             Section("Gate and judge by the share sent", tuple(curves.values()), SHARE_SAYS),
@@ -535,7 +551,7 @@ def judge_study(
         data=data,
         sections=(
             *judged,
-            Section("Simulated judges", (_weight_table(seed), _quarter_table(domains, seed))),
+            Section("Simulated judges", (_weight_table(seed), quarter)),
         ),
         summary=summary,
         commit=source_commit(),
@@ -556,7 +572,9 @@ def _keep(args: argparse.Namespace, say: ProgressLog) -> None:
     say(f"{len(rows):,} answers at {args.out}")
 
 
-def _summary(domains: Sequence[Domain], curves: Mapping[str, Table]) -> tuple[str, ...]:
+def _summary(
+    domains: Sequence[Domain], curves: Mapping[str, Table], quarter: Table
+) -> tuple[str, ...]:
     """What came out, in sentences."""
     lines = []
     for one in domains:
@@ -565,12 +583,20 @@ def _summary(domains: Sequence[Domain], curves: Mapping[str, Table]) -> tuple[st
         judged = Predictions(
             one.questions.complete[usable].astype(float), sigmoid(one.questions.scores[usable])
         )
-        rows = [row for row in curves[OWN].rows if row[0] == one.name]
-        shown = ", ".join(f"{format_cell(row[5])} at {row[3]:.0%}" for row in rows[2:])
+        said = [answer.complete for answer in one.answers if answer.complete is not None]
+        last = {by: [row for row in table.rows if row[0] == one.name][-1]
+                for by, table in curves.items()}  # fmt: skip
+        shown = ", ".join(f"{format_cell(row[6])} with {by}" for by, row in last.items())
         lines.append(
             f"{one.name}: AUROC {format_cell(interval(gate, 'auroc'))} by the gate alone, "
-            f"{format_cell(interval(judged, 'auroc'))} by the judge alone; together {shown} of the questions allowed."
+            f"{format_cell(interval(judged, 'auroc'))} by the judge alone, which says yes to {np.mean(said):.0%}. With all "
+            f"questions allowed, both together gain {shown}."
         )
+    quarters = [row for row in quarter.rows if row[1] == QUARTER_AT and row[6] is not None]
+    shown = ", ".join(f"{row[6]:.0%} ({row[0]})" for row in quarters)
+    lines.append(
+        f"A simulated judge of accuracy {QUARTER_AT}: a quarter of the calls gives this share of what all of them gain for decisions: {shown}."
+    )
     return tuple(lines)
 
 

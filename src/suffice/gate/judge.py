@@ -384,7 +384,15 @@ class Cascade:
         return ""
 
     def _allowed(self) -> int:
-        return math.ceil(self.budget.share * self.questions) - self.asked
+        """How many may be asked about now, by the share and by the money that is left."""
+        allowed = math.ceil(self.budget.share * self.questions) - self.asked
+        if self.budget.money is None:
+            return allowed
+        if not self.asked:
+            return min(allowed, 1)  # what a call costs is not known before the first
+        each = self.cost.money / self.asked
+        left = self.budget.money - self.cost.money
+        return min(allowed, math.ceil(left / each)) if each > 0 else allowed
 
     def _choose(
         self, gains: Floats, known: JudgeCalibration, opinions: Sequence[Opinion | None]
