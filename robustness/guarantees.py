@@ -167,6 +167,22 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "False sentences in plain words: suffice checks whether evidence is there, not whether it is true.",
         ),
         Guarantee(
+            "An order in a hit does not reach the judge behind a gate, and its word moves the odds by a bounded amount.",
+            (
+                "test_model_judge.py::test_an_obedient_model_does_not_hear_orders",
+                "test_judge.py::test_no_word_moves_the_odds_beyond_the_bound",
+            ),
+            (),
+            "Orders in words that our rules do not know may fool the model; then the bound holds.",
+        ),
+        Guarantee(
+            "A judge that is dead, slow or talks nonsense leaves the gate's own verdict, and the verdict says so.",
+            (
+                "test_judge.py::test_a_judge_that_fails_leaves_the_verdict_of_the_gate",
+                "test_model_judge.py::test_a_slow_server_is_not_waited_for",
+            ),
+        ),
+        Guarantee(
             "The page shows documents as text, never as markup.",
             ("live/test_page.py::test_what_documents_say_stays_text",),
         ),

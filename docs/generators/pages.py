@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks import overview
 
-from docs.generators import answers, guarantees, models, reference, results
+from docs.generators import answers, guarantees, judge, models, reference, results
 from docs.generators.markdown import NOTE, table
 from docs.generators.paths import REFERENCE, RESULTS, ROOT
 from suffice.evaluation.tables import Cell, WithPublished, format_cell
@@ -99,6 +99,7 @@ def pages() -> dict[Path, str]:
     made = {REFERENCE / name: page() for name, page in reference.PAGES.items()}
     made |= {RESULTS / "performance.md": overview.page(RESULTS)}
     made |= results.pages() | models.pages() | guarantees.pages() | answers.pages()
+    made |= judge.pages()
     return {path: NOTE + text for path, text in made.items()} | {README: readme()}
 
 

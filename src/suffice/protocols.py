@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from suffice.types import DocId, Document, Extraction, Field, Filter, Hit, Verdict
+from suffice.types import DocId, Document, Extraction, Field, Filter, Hit, Opinion, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +22,8 @@ __all__ = [
     "Encoder",
     "Extractor",
     "GateLike",
+    "HitTexts",
+    "Judge",
     "LanguageModel",
     "Progress",
     "Reranker",
@@ -71,6 +73,20 @@ class LanguageModel(Protocol):
         self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
     ) -> list[str]:
         """Complete each prompt; with a JSON schema, each completion is JSON that matches it."""
+        ...
+
+
+HitTexts = tuple[str, Sequence[str], Sequence[str]]  # a question, titles and texts of its hits
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """What gives an opinion on whether hits are complete: slower than a gate, and dearer."""
+
+    name: str
+
+    def judge(self, lists: Sequence[HitTexts]) -> list[Opinion]:
+        """Return an opinion for each list of hits; never raise a model's error."""
         ...
 
 

@@ -171,13 +171,42 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeReport:
+    """What a judge said about a verdict, and what the gate alone would have said."""
+
+    judge: str  # its name
+    p_before: float  # the gate's own p_complete
+    action_before: Action
+    p_judge: float | None  # that the evidence is complete, by the judge; None: no usable answer
+    missing: str = ""  # in the judge's words, short
+    hits: tuple[int, ...] = ()  # the places of the hits that it needs, from 0
+    error: str = ""
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    money: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "action_before": str(self.action_before), "hits": list(self.hits)}
+
+    def __str__(self) -> str:
+        if self.p_judge is None:
+            return f"the judge {self.judge} gave no answer ({self.error}): the gate alone decides"
+        before = f"the gate alone said {self.action_before.upper()}, {self.p_before:.2f}"
+        missing = f"; it misses: {self.missing}" if self.missing else ""
+        said = "yes" if self.p_judge >= 0.5 else "no"
+        return f"the judge {self.judge} said {said} ({self.p_judge:.2f}); {before}{missing}"
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The gate's answer for one question and its evidence.
 
     `familiarity` says how like the training questions and hits these are, from 0 to 1. Where it is
     low, `unfamiliar` says why: p_complete and action then say little, and the interval is wide.
     `quotes` are the sentences that seem to be evidence, where a reader has read the hits. `notes`
-    say what it has not read: parts of hits that are too long or too many.
+    say what it has not read: parts of hits that are too long or too many. `judged` is what a judge
+    was asked and what it changed, None where none was asked.
     """
 
     estimate: Estimate
@@ -189,6 +218,7 @@ class Verdict:
     unfamiliar: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
     notes: tuple[str, ...] = ()
+    judged: JudgeReport | None = None
 
     @property
     def p_complete(self) -> float:
@@ -211,6 +241,7 @@ class Verdict:
             "unfamiliar": list(self.unfamiliar),
             "quotes": [asdict(one) for one in self.quotes],
             "notes": list(self.notes),
+            "judged": None if self.judged is None else self.judged.as_json(),
         }
 
     def __str__(self) -> str:
@@ -223,6 +254,7 @@ class Verdict:
         lines += [f"  look for: {printable(query)}" for query in self.next_queries]
         if self.unfamiliar:
             lines.append(f"  {self._familiarity_line()}")
+        lines += [f"  {printable(str(self.judged))}"] if self.judged is not None else []
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
@@ -239,6 +271,7 @@ class Verdict:
         rows += [("look for", _safe(query)) for query in self.next_queries]
         if self.unfamiliar:
             rows.append(("unfamiliar", _safe(self._familiarity_line())))
+        rows += [("judged", _safe(str(self.judged)))] if self.judged is not None else []
         rows += [("note", _safe(note)) for note in self.notes]
         body = "".join(
             f"<tr><td>{left}</td><td style='text-align:left'>{right}</td></tr>"
@@ -307,6 +340,18 @@ class Cost:
     tokens: int = 0
     seconds: float = 0.0
     money: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a judge says about one list of hits; without `log_odds`, `error` says why."""
+
+    log_odds: float | None  # that the hits are complete; None: no usable answer
+    missing: str = ""  # what it does not find in the hits, in its words
+    hits: tuple[int, ...] = ()  # the places of those it needs, from 0
+    error: str = ""
+    cost: Cost = Cost()
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 from typer import Argument, Option
 
 from suffice.cli import options as opt
+from suffice.cli.loaders import judge_spec
 from suffice.cli.output import command, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from suffice.datasets import Label
+    from suffice.datasets.labels import JudgedLabels
     from suffice.evaluation import Adaptation
     from suffice.gate.gate import Gate
     from suffice.types import DocId, Document
@@ -34,6 +37,9 @@ def adapt(
         float | None, Option(help="Promise: at most this share of answers is incomplete ...")
     ] = None,
     delta: opt.Delta = 0.1,
+    judge: opt.JudgeAddress = None,
+    judge_limit: opt.JudgeLimits = None,
+    judge_cache: opt.JudgeCache = None,
     force: Annotated[bool, Option("--force", help="Write it even if it is not better.")] = False,
     skip_bad: opt.SkipBad = False,
     seed: opt.Seed = 42,
@@ -41,13 +47,16 @@ def adapt(
 ) -> None:
     """Adapt a gate to your labels (yes or no, per hit, or gold ids), and measure the gain."""
     from suffice.datasets import read_labels, to_examples
+    from suffice.datasets.labels import check_judged
     from suffice.evaluation import BadRecords, adapt_to_labels
     from suffice.evaluation.gate_evaluation import require_fit_extra, with_seen_questions
 
     require_fit_extra()
     _check_out(out)
+    spec = judge_spec(judge, judge_limit, judge_cache)
     bad = BadRecords(skip=skip_bad)
     found = read_labels(labels, bad=bad, score=score)
+    found, judged_labels = check_judged(found, promise=alpha is not None)
     old = _open_gate(gate)
     taken = to_examples(found, k=old.card["k"], documents=_documents(found, library))
     if found and not taken.examples:
@@ -57,17 +66,29 @@ def adapt(
         )
     with progress_bar(quiet=json) as progress:
         options: dict[str, Any] = {"alpha": alpha, "delta": delta, "seed": seed}
+        if spec is not None:
+            options |= {"judge": spec.open(), "budget": spec.budget}
         result = adapt_to_labels(old, taken.examples, progress=progress, **options)
-    written = result.is_better or force
+    new = result.gate if result.judged is None else result.judged.gate
+    if result.judged is not None and force and not result.is_better:
+        new = result.gate  # what the judge is worth was learned for the old one
+    useful = result.judged is not None and result.judged.calibration.counts
+    written = result.is_better or force or useful
     if written:
         texts = [one.question for one in taken.examples]
-        with_seen_questions(result.gate, texts).save(out)
+        with_seen_questions(_marked(new, judged_labels), texts).save(out)
     if json:
-        record = {"path": str(out) if written else None, "left_out": list(taken.left_out)}
+        record: dict[str, Any] = {
+            "path": str(out) if written else None,
+            "left_out": list(taken.left_out),
+            "judged_labels": None if judged_labels is None else judged_labels.as_json(),
+        }
         print_json({**record, **result.as_json()})
     else:
+        if judged_labels is not None:
+            print(judged_labels.sentence)
         _show(result, taken.left_out)
-        _say_next(result, out, gate, written=written)
+        _say_next(result, out, gate, written=written, judge=judge)
     say_skipped(bad)
     if not written:
         raise typer.Exit(NOT_BETTER)
@@ -112,17 +133,50 @@ def _show(result: Adaptation, left_out: Sequence[str]) -> None:
         ("share answered", "answered"),
         ("incomplete among answered", "incomplete"),
     )
-    print(f"\n{'each label judged by a gate without it':<40}{'before':<22}after")
+    gates = [result.before, result.after]
+    titles = ["before", "after"]
+    if result.with_judge is not None:
+        gates.append(result.with_judge)
+        titles.append("with the judge")
+    print(f"\n{'each label judged by a gate without it':<40}{_columns(titles)}")
     for title, name in rows:
-        before, after = (format_cell(getattr(one, name)) for one in (result.before, result.after))
-        print(f"  {title:<38}{before:<22}{after}")
+        print(f"  {title:<38}{_columns([format_cell(getattr(one, name)) for one in gates])}")
     print(f"\n{result.verdict}\n{result.outlook}\n{result.promise}")
+    if (gain := result.judged) is not None:
+        alone = f"alone it has AUROC {format_cell(gain.alone)}"
+        failed = f"; no answer to {gain.failed:,} labels" if gain.failed else ""
+        cost = f"{gain.cost.calls:,} calls, {gain.cost.tokens:,} tokens, {gain.cost.seconds:.1f} s"
+        print(f"the judge: {gain.calibration.words}; {alone}{failed}; {cost}")
 
 
-def _say_next(result: Adaptation, out: Path, gate: str, *, written: bool) -> None:
+def _columns(cells: Sequence[str]) -> str:
+    return "".join(f"{cell:<22}" for cell in cells).rstrip()
+
+
+def _marked(gate: Gate, labels: JudgedLabels | None) -> Gate:
+    """The gate with a note in its card where a judge gave labels."""
+    if labels is None or not labels.used:
+        return gate
+    note = f"{labels.used} of the labels were given by a judge"
+    return replace(gate, card={**gate.card, "history": [*gate.card.get("history", []), note]})
+
+
+def _say_next(
+    result: Adaptation, out: Path, gate: str, *, written: bool, judge: str | None
+) -> None:
     if written:
-        print(f"gate for {result.labels:,} labels at {out}\n{result.gate.policy.words}")
-        say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}')
+        known = None if result.judged is None else result.judged.calibration
+        if known is not None and known.counts and not result.is_better:
+            print(f"{gate} as it was, with what the judge is worth, at {out}")
+        else:
+            print(f"gate for {result.labels:,} labels at {out}\n{result.gate.policy.words}")
+        more = ""
+        if judge is not None and known is not None and known.counts:
+            share = "" if known.share in (None, 0.1) else f" --judge-limit share={known.share:g}"
+            more = f" --judge {judge}{share}"
+            if known.policy is not None:
+                print(f"with the judge: {known.policy.words}")
+        say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}{more}')
     else:
         say(f"\nnothing written: keep {gate}, or label more")
         say("next: the same command with more labels, or with --force to write it anyway")

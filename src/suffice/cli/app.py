@@ -10,7 +10,8 @@ import typer
 from suffice.cli import output
 
 COMMANDS = (
-    "demo build search check ask improve fit adapt grade evaluate reproduce report serve mcp doctor"
+    "demo build search check ask improve fit adapt judge grade evaluate reproduce report serve mcp "
+    "doctor"
 ).split()
 EXAMPLES = {
     "suffice": "suffice demo",
@@ -22,6 +23,7 @@ EXAMPLES = {
     "suffice improve": "suffice improve library --out improved",
     "suffice fit": "suffice fit --examples labelled.jsonl --policy risk --alpha 0.1 --out gate",
     "suffice adapt": "suffice adapt labels.jsonl --out gate",
+    "suffice judge": "suffice judge ask.jsonl --judge http://127.0.0.1:8080/v1 --out labels.jsonl",
     "suffice grade": "suffice grade documents.jsonl --out made --report made.html",
     "suffice evaluate": "suffice evaluate retrieval --dataset jsonl --path data",
     "suffice evaluate retrieval": "suffice evaluate retrieval --dataset beir --path nq --k 4,8",

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import open_executor
+from suffice.cli.loaders import judge_spec, open_executor
 from suffice.cli.output import command, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
 from suffice.types import printable
 
 if TYPE_CHECKING:
     from suffice.evaluation.batch_check import BlockResult
+    from suffice.gate.gate import Gate
     from suffice.protocols import Progress
     from suffice.storage import BadRecords
 
@@ -52,6 +53,9 @@ def check(
     k: Annotated[int | None, Option(min=1, help="Only the first so many hits.")] = None,
     gate: opt.GateName = "default",
     preset: opt.Preset = "standard",
+    judge: opt.JudgeAddress = None,
+    judge_limit: opt.JudgeLimits = None,
+    judge_cache: opt.JudgeCache = None,
     rounds_left: Annotated[int, Option(min=0, help="Expansions that may still follow.")] = 1,
     scheduler: opt.Scheduler = None,
     checkpoint: opt.CheckpointDir = None,
@@ -62,10 +66,14 @@ def check(
     if sum(given is not None for given in (hits, batch, run)) != 1:
         message = "give either --hits (with a question), --batch or --run"
         raise InputError(message, hint=COMMAND_EXAMPLE)
+    from suffice.gate.gate_ref import open_gate
+
     if hits is not None:
         if not question:
             raise InputError("--hits needs the question", hint=COMMAND_EXAMPLE)
-        _check_one(question, hits, k, gate, preset, rounds_left, json=json)
+        spec = judge_spec(judge, judge_limit, judge_cache)
+        loaded = open_gate(gate, preset) if spec is None else spec.on(open_gate(gate, preset))
+        _check_one(question, hits, k, loaded, rounds_left, json=json)
         return
     if question:
         hint = "leave the question out"
@@ -83,9 +91,10 @@ def check(
     from suffice.storage import BadRecords, Line
 
     bad = BadRecords(skip=skip_bad)
-    job = batch_check.check_job(
-        GateRef.named(gate, preset), k=k, rounds_left=rounds_left, skip_bad=skip_bad
-    )
+    options: dict[str, Any] = {"k": k, "rounds_left": rounds_left, "skip_bad": skip_bad}
+    if (spec := judge_spec(judge, judge_limit, judge_cache)) is not None:
+        options["open_gate"] = spec.open_gate
+    job = batch_check.check_job(GateRef.named(gate, preset), **options)
     library = Library.open(store) if store else None
     documents = corpus or (library and library.store)
     if run is not None and queries is not None and documents is not None:
@@ -111,18 +120,16 @@ def _check_one(
     question: str,
     path: Path,
     k: int | None,
-    gate: str,
-    preset: str,
+    gate: Gate,
     rounds_left: int,
     *,
     json: bool,
 ) -> None:
     from suffice.evaluation.batch_check import verdict_record
-    from suffice.gate.gate_ref import open_gate
 
-    loaded, hits = open_gate(gate, preset), _read_hits(path)[:k]
+    hits = _read_hits(path)[:k]
     try:
-        verdict = loaded.check(question, hits, rounds_left=rounds_left)
+        verdict = gate.check(question, hits, rounds_left=rounds_left)
     except InputError as error:
         raise InputError(f"{path}: {error}", hint=error.hint or HITS_EXAMPLE) from error
     if json:
@@ -154,10 +161,13 @@ def _show_many(
     blocks: Iterable[BlockResult], bad: BadRecords, progress: Progress, *, json: bool
 ) -> None:
     from suffice.evaluation.batch_check import EXAMPLE
+    from suffice.evaluation.verdict_log import JudgedTotal
 
-    counts = Counter[str]()
+    counts, judged = Counter[str](), JudgedTotal()
     for block in blocks:
         counts.update(record["action"] for record in block.verdicts)
+        for record in block.verdicts:
+            judged.add(record["judged"], record["action"])
         for record in block.verdicts:
             print(_json_line(record) if json else _short_line(record))
         sys.stdout.flush()
@@ -167,6 +177,8 @@ def _show_many(
         raise InputError("there is no question in the input", hint=f"one per line, like {EXAMPLE}")
     actions = ", ".join(f"{count:,} {action}" for action, count in sorted(counts.items()))
     say(f"{counts.total():,} questions: {actions}")
+    if judged.asked:
+        say(f"the judge {judged.sentence(counts.total())}")
 
 
 def _json_line(record: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,7 +13,7 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli import output
-from suffice.cli.loaders import DataSource, open_executor, open_model
+from suffice.cli.loaders import DataSource, judge_spec, open_executor, open_model
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -393,6 +394,9 @@ def gate(
     delta: opt.Delta = 0.1,
     costs: opt.CostList = "1,0.05,0.3",
     folds: opt.Folds = 5,
+    judge: opt.JudgeAddress = None,
+    judge_limit: opt.JudgeLimits = None,
+    judge_cache: opt.JudgeCache = None,
     baselines: Annotated[bool, Option(help="Also measure the baselines.")] = True,
     cross_encoder: Annotated[
         bool, Option("--cross-encoder", help="Also the cross-encoder baselines; slow.")
@@ -418,6 +422,7 @@ def gate(
     thresholds = ci_thresholds.parse_thresholds(fail_if or ())  # errors come before the work
     if junit and not thresholds:
         raise InputError("--junit needs --fail-if", hint=ci_thresholds.EXAMPLE)
+    spec = judge_spec(judge, judge_limit, judge_cache)
     source = DataSource(collection, dataset, path, questions, corpus)
     data = source.open(skip_bad=skip_bad, seed=seed)
     with (
@@ -441,9 +446,10 @@ def gate(
             data,
             settings,
             cross_encoder=RERANKERS.get(DEFAULT_RERANKER)() if cross_encoder else None,
+            open_judged=None if spec is None else spec.on,
             data=source.hashes(),
             progress=progress,
-            job_runner=executor,
+            job_runner=executor if spec is None else None,
         )
     if out:
         run.save(out)
@@ -456,6 +462,7 @@ def gate(
     else:
         output.show_tables(gate_runs.gate_tables(run))
         output.show_tables([ci_thresholds.thresholds_table(tested)] if thresholds else [])
+    _say_judge(run.settings.get("judge"))
     output.say_skipped(data.bad)
     output.say_written(out)
     if not out and not json and gate_name == experiment.DEFAULT:
@@ -465,3 +472,12 @@ def gate(
     if failed := [str(test.threshold) for test in tested if test.failed]:
         output.say(f"failed: {', '.join(failed)}")
         raise typer.Exit(EXIT_THRESHOLD_CROSSED)
+
+
+def _say_judge(account: Mapping[str, Any] | None) -> None:
+    if account:
+        output.say(
+            f"the judge {account['judge']} was asked about {account['asked']:,} of "
+            f"{account['questions']:,}, which changed {account['changed']:,} actions; "
+            f"{account['weight']}"
+        )

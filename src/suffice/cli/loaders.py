@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from suffice.errors import InputError
 if TYPE_CHECKING:
     from suffice.datasets import Dataset
     from suffice.engines.batch import BatchRunner
+    from suffice.integrations.judge import JudgeSpec
     from suffice.protocols import LanguageModel
 
 
@@ -68,6 +70,27 @@ def open_model(
         name, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed
     )
     return model if cache is None else CachedModel(model, cache / "answers.db")
+
+
+def judge_spec(
+    judge: str | None, limits: Sequence[str] | None, cache: Path | None = None
+) -> JudgeSpec | None:
+    """What --judge and its limits say, checked; None without a judge."""
+    if judge is not None:
+        return named_judge(judge, limits or (), cache)
+    if limits or cache is not None:
+        hint = "for example --judge http://127.0.0.1:8080/v1#qwen"
+        raise InputError("--judge-limit and --judge-cache need --judge", hint=hint)
+    return None
+
+
+def named_judge(judge: str, limits: Sequence[str], cache: Path | None) -> JudgeSpec:
+    """The judge of that address, checked."""
+    from suffice.integrations.judge import JudgeSpec
+
+    spec = JudgeSpec(judge, tuple(limits), None if cache is None else str(cache.resolve()))
+    spec.open()  # a wrong address or limit is reported once, here
+    return spec
 
 
 def open_executor(scheduler: str | None, checkpoint: Path | None) -> BatchRunner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from suffice.cli import options as opt
+from suffice.cli.loaders import judge_spec
 from suffice.cli.output import command, say
 
 
@@ -13,6 +14,8 @@ def mcp(
     library: opt.LibraryOption = None,
     gate: opt.GateName = "default",
     preset: opt.Preset = "standard",
+    judge: opt.JudgeAddress = None,
+    judge_limit: opt.JudgeLimits = None,
     shadow: opt.VerdictLogFile = None,
     shadow_texts: opt.VerdictLogTexts = False,
 ) -> None:
@@ -27,6 +30,8 @@ def mcp(
         check_appendable(shadow)
     log = None if shadow is None else VerdictLog(shadow, shadow_texts)
     loaded = open_gate(gate, preset)
+    if (spec := judge_spec(judge, judge_limit)) is not None:
+        loaded = spec.on(loaded)
     with Library.open(library) if library else nullcontext() as opened:
         tools = "check_context and complete_context" if opened is not None else "check_context"
         say(f"serving {tools} over stdio; MCP clients start this command; stop it with Ctrl-C")

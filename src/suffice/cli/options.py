@@ -67,6 +67,21 @@ ModelMaxChars = Annotated[int, Option(min=1, help="model: characters of passages
 ModelMaxTokens = Annotated[int, Option(min=1, help="model: tokens per answer.")]
 ModelPrices = Annotated[str, Option(help="model: price per million tokens, in and out: 0.15,0.60.")]
 
+# A judge behind the gate
+JudgeAddress = Annotated[
+    str | None,
+    Option("--judge", help="Ask this model where the gate is unsure: http://host:8080/v1#MODEL."),
+]
+JudgeLimits = Annotated[
+    list[str] | None,
+    Option(
+        "--judge-limit", help="Like share=0.1, seconds=2, money=5, price_in=0.15, price_out=0.6."
+    ),
+]
+JudgeCache = Annotated[
+    Path | None, Option("--judge-cache", help="Keep what the judge says in this file.")
+]
+
 # Running and results
 VerdictLogFile = Annotated[
     Path | None, Option(help="Log every verdict here, for `suffice report --shadow`.")

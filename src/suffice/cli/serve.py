@@ -10,6 +10,7 @@ import typer
 from typer import Argument, Option
 
 from suffice.cli import options as opt
+from suffice.cli.loaders import judge_spec
 from suffice.cli.output import command, print_json, say
 from suffice.errors import InputError, MissingExtraError, did_you_mean
 
@@ -49,6 +50,8 @@ def serve(
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 30.0,
+    judge: opt.JudgeAddress = None,
+    judge_limit: opt.JudgeLimits = None,
     limit: Annotated[list[str] | None, Option(help="Like concurrent_requests=128.")] = None,
     shadow: opt.VerdictLogFile = None,
     shadow_texts: opt.VerdictLogTexts = False,
@@ -78,6 +81,8 @@ def serve(
         model=model,
         base_url=base_url,
         model_seconds=timeout_s,
+        judge=judge,
+        judge_limits=tuple(judge_limit or ()),
         log_texts=log_texts,
         log_requests=not quiet,
         shadow=None if shadow is None else str(shadow.resolve()),
@@ -85,6 +90,7 @@ def serve(
         limits=_parse_limits(limit or []),
     ).validate()
     _check_openable(settings)
+    judge_spec(judge, judge_limit)  # a wrong address or limit is reported once, here
     try:
         import fastapi  # noqa: F401
         import httptools  # noqa: F401

@@ -11,7 +11,8 @@ missing:
 document that the question needs, found or not. A later row about the same question and the same
 hits replaces the earlier one; {"undo": true, "question": …, "hits": …, "by": …} takes the last one
 of that person back (without `by`, of anybody). A row whose `complete` is null and that says nothing
-else is skipped.
+else is skipped. A `by` that begins with "judge:" says that a model gave the label (`suffice
+judge`): what a person says about the same list replaces it.
 
 What per-hit labels mean: with `complete` yes and every hit judged, the needed ones are the gold.
 With `complete` no they say nothing about what is missing. Alone they say "incomplete" where no hit
@@ -27,8 +28,9 @@ a wrong answer from complete evidence then counts as incomplete.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,7 @@ __all__ = [
     "LabelledExamples",
     "parse_labels",
     "read_labels",
+    "read_lists",
     "read_questions",
     "to_examples",
 ]
@@ -71,6 +74,8 @@ NO = {"no", "n", "false", "f", "0", "-1", "down", "thumbs_down", "thumbsdown", "
       "negative", "incomplete", "insufficient", "incorrect", "fail",
       "\N{THUMBS DOWN SIGN}"}  # fmt: skip
 TABLES = {".csv": ",", ".tsv": "\t"}
+JUDGED_BY = "judge:"  # what `by` begins with where a judge gave the label
+MIN_COMPARED = 10  # labels of a judge beside a person's, to doubt the others
 PER_HIT_ONLY = "per-hit labels alone do not say whether a document is missing"
 EXPECTED = "a label: 'complete' (yes or no), 'needed' (yes or no per hit) or 'gold' (ids)"
 
@@ -87,6 +92,12 @@ class Label:
     by: str = ""
     at: str = ""
     where: str = ""
+    judge_said: bool | None = None  # what a judge said of the same list, beside a person
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a judge gave it, not a person."""
+        return self.by.startswith(JUDGED_BY)
 
     @property
     def says_anything(self) -> bool:
@@ -137,6 +148,19 @@ def read_labels(
     return parse_labels(records, bad=bad, score=score)
 
 
+def read_lists(path: Path, *, bad: BadRecords | None = None) -> list[Label]:
+    """The questions of such a file with their hits, whether somebody labelled them or not."""
+    bad = BadRecords() if bad is None else bad
+
+    def parse(record: Record) -> Label:
+        question = _question(record)
+        hits, _ = _hits(record, question)
+        return Label(question, hits, where=record.where)
+
+    found = parse_records(read_json_records(Path(path), bad), bad, parse)
+    return list({(one.question, one.hit_ids): one for one in found}.values())
+
+
 def read_questions(path: Path, *, limit: int = 10_000) -> list[str]:
     """The first questions of a file, each once: one a line, or JSON as labels, logs and traces are.
 
@@ -170,7 +194,69 @@ def parse_labels(
             history[:] = [one for at, one in enumerate(history) if at not in last]
         elif label.says_anything:
             history.append(label)
-    return [history[-1] for history in said.values() if history]
+    return [_decide(history) for history in said.values() if history]
+
+
+def _decide(history: Sequence[Label]) -> Label:
+    """The last word about a list; a person's counts more than a judge's."""
+    people = [one for one in history if not one.is_judged]
+    judged = [one for one in history if one.is_judged]
+    if not people:
+        return judged[-1]
+    return replace(people[-1], judge_said=judged[-1].is_complete if judged else None)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLabels:
+    """Labels that a judge gave, and how they agree with those that people gave to the same lists.
+
+    `used` is 0 where they were left out, because they agree no better than chance.
+    """
+
+    given: int
+    compared: int
+    agreed: int
+    expected: float  # agreements by chance
+    used: int
+
+    @property
+    def sentence(self) -> str:
+        start = f"{self.given:,} labels are a judge's"
+        if not self.compared:
+            return f"{start}; none of them can be compared with a person's"
+        found = f"{self.agreed:,} of {self.compared:,} agree with a person's"
+        found += f" ({self.expected:.0f} would by chance)"
+        return f"{start}; {found}" + ("" if self.used else ": they are left out")
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "sentence": self.sentence}
+
+
+def check_judged(
+    labels: Sequence[Label], *, promise: bool = False
+) -> tuple[list[Label], JudgedLabels | None]:
+    """The labels to learn from, and what is known of those that a judge gave; None: there are none.
+
+    Where people labelled some of the same lists and the judge agrees no better than chance, its
+    other labels are left out. A promise rests on people's labels alone.
+    """
+    pairs = [(one.is_complete, one.judge_said) for one in labels if one.judge_said is not None]
+    both = [(yes, said) for yes, said in pairs if yes is not None]
+    judged = [one for one in labels if one.is_judged]
+    if not judged and not both:
+        return list(labels), None
+    if promise and judged:
+        raise InputError(
+            f"{len(judged):,} of {len(labels):,} labels are a judge's: a promise needs people's",
+            hint="leave out --alpha, or the judge's labels",
+        )
+    agreed, count = sum(yes == said for yes, said in both), len(both)
+    yes, said = (sum(one[side] for one in both) / max(count, 1) for side in (0, 1))
+    chance = yes * said + (1 - yes) * (1 - said)
+    spread = math.sqrt(max(count * chance * (1 - chance), 0.0))
+    doubted = count >= MIN_COMPARED and agreed <= count * chance + spread
+    found = JudgedLabels(len(judged), count, agreed, count * chance, 0 if doubted else len(judged))
+    return [one for one in labels if not (doubted and one.is_judged)], found
 
 
 def to_examples(

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import Folds, grouped_folds
+from suffice.evaluation.judging import JudgeGain, learn_judge
 from suffice.evaluation.metrics import Predictions, auroc
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.significance import (
@@ -33,6 +34,7 @@ from suffice.evaluation.significance import (
     statistic_interval,
 )
 from suffice.gate.gate import Gate
+from suffice.gate.judge import JudgeBudget
 from suffice.gate.policy import MOST_LABELS, PolicyRule, labels_for_promise
 from suffice.gate.training import (
     MIN_TO_ADAPT,
@@ -41,10 +43,11 @@ from suffice.gate.training import (
     TrainingSet,
     adapt_gate,
     build_training_set,
+    group_folds,
     require_fit_extra,
 )
-from suffice.numeric import sigmoid
-from suffice.protocols import Progress
+from suffice.numeric import log_odds_array, sigmoid
+from suffice.protocols import Judge, Progress
 
 __all__ = ["Adaptation", "Forecast", "GateFigures", "adapt_to_labels"]
 
@@ -89,6 +92,8 @@ class Adaptation:
     forecasts: tuple[Forecast, ...]  # none: too noisy to say
     alpha: float
     promise_labels: int | None  # that a promise of alpha takes; None: more than can be foreseen
+    judged: JudgeGain | None = None  # the gate with what its judge is worth
+    with_judge: GateFigures | None = None
 
     @property
     def is_better(self) -> bool:
@@ -138,6 +143,8 @@ class Adaptation:
         record = {name: getattr(self, name) for name in names}
         record |= {name: asdict(getattr(self, name)) for name in ("before", "after", "gain")}
         record["forecasts"] = [asdict(one) for one in self.forecasts]
+        if self.judged is not None and self.with_judge is not None:
+            record["judge"] = {**self.judged.as_json(), "after": asdict(self.with_judge)}
         return {**record, "policy": self.gate.policy.as_json()}
 
 
@@ -148,12 +155,15 @@ def adapt_to_labels(
     alpha: float | None = None,
     delta: float = 0.1,
     seed: int = 42,
+    judge: Judge | None = None,
+    budget: JudgeBudget = JudgeBudget(),  # noqa: B008 - frozen
     progress: Progress | None = None,
 ) -> Adaptation:
     """Adapt the gate to 20 labels or more, and measure what that gains.
 
     With `alpha` the new gate promises at most this share of incomplete answers; without, its
-    threshold is chosen as that of the old one.
+    threshold is chosen as that of the old one. With a `judge`, it also learns what the word of
+    this judge is worth: to the new gate if that is better, else to the old one.
     """
     require_fit_extra()
     rule = PolicyRule.of(gate.policy)
@@ -170,7 +180,7 @@ def adapt_to_labels(
     losses = [(p - complete) ** 2 for p in (before, after)]
     alpha = rule.alpha or 0.1
     needed = labels_for_promise(after, complete, alpha=alpha, delta=rule.delta, seed=seed)
-    return Adaptation(
+    found = Adaptation(
         fit.gate(labels),
         len(complete),
         int(complete.sum()),
@@ -181,6 +191,34 @@ def adapt_to_labels(
         alpha,
         None if needed is None else max(PROMISE_PARTS * needed, MIN_LABELS),
     )
+    if judge is None:
+        return found
+    base, p = (found.gate, after) if found.is_better else (gate, before)
+    odds, aside = log_odds_array(p), None
+    if rule.promises:
+        aside = group_folds(labels.groups, PROMISE_PARTS, seed) == 0
+        if found.is_better:
+            odds = _odds_for_promise(fit, found.gate, labels, before, aside)
+    options: Any = {"budget": budget, "aside": aside, "seed": seed, "progress": progress}
+    gain = learn_judge(base, labels, odds, judge, rule, **options)
+    figures = _figures(complete, gain.p, gain.answered, parts)
+    return replace(found, judged=gain, with_judge=figures)
+
+
+def _odds_for_promise(
+    fit: _Adapting, adapted: Gate, labels: TrainingSet, before: Floats, aside: npt.NDArray[np.bool_]
+) -> Floats:
+    """Log-odds of labels by gates that had not seen them, where half are kept for a promise: of
+    those kept by the adapted gate, of the others by gates of the others alone.
+    """
+    rest, kept = labels.where(~aside), labels.where(aside)
+    odds = np.empty(len(before))
+    odds[aside] = adapted.model.log_odds(adapted.model.describe(kept.batch).table)
+    folds = grouped_folds(rest.groups, rest.complete, FOLDS, fit.seed)
+    plain = replace(fit, rule=PolicyRule("f1", costs=fit.rule.costs))
+    curve, _ = _cross_validate(plain, rest, folds, before[~aside], None)
+    odds[~aside] = log_odds_array(curve[max(curve)])
+    return odds
 
 
 @dataclass(frozen=True)

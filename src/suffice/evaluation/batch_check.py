@@ -7,7 +7,7 @@ as text: whoever checks them also parses them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -101,12 +101,22 @@ def _hit_record(hit: Hit, document: Document | None) -> dict[str, Any]:
 
 
 def check_job(
-    gate: GateRef, *, k: int | None = None, rounds_left: int = 1, skip_bad: bool = False
+    gate: GateRef,
+    *,
+    k: int | None = None,
+    rounds_left: int = 1,
+    skip_bad: bool = False,
+    open_gate: Callable[[GateRef], Gate] = GateRef.open,
 ) -> Job:
-    """The job that checks blocks of lines; `BlockResult.of` reads its results."""
+    """The job that checks blocks of lines; `BlockResult.of` reads its results.
+
+    `open_gate` opens the gate where it is needed, with a judge behind it if it is to have one.
+    """
     do = partial(_check_block, k=k, rounds_left=rounds_left, skip_bad=skip_bad)
     key = repr((gate.digest, k, rounds_left, skip_bad))
-    return Job("checking", do, gate, GateRef.open, key=key)
+    if open_gate is not GateRef.open:
+        key = ""  # what a judge says depends on its budget: nothing is kept
+    return Job("checking", do, gate, open_gate, key=key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,18 +196,25 @@ def evaluate_gate(
     settings: GateSettings,
     *,
     cross_encoder: Reranker | None = None,
+    open_judged: Callable[[Gate], Gate] | None = None,
     data: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     job_runner: JobRunner | None = None,
 ) -> GateRun:
     """Evaluate the shipped gate, a saved one, or one fitted on other folds.
 
-    A `cross_encoder` adds the baselines that need one (slow). `job_runner` runs the work.
+    A `cross_encoder` adds the baselines that need one (slow). `open_judged` puts a judge behind the
+    gate. `job_runner` runs the work.
     """
     fitted, seed = settings.gate == FITTED, settings.seed
     if fitted:  # a missing extra is reported before the search
         require_fit_extra()
     opened = None if fitted else open_gate(settings.gate, settings.preset)
+    if open_judged is not None:
+        if opened is None:
+            hint = "fit one first: suffice fit; then --gate FOLDER --judge ..."
+            raise InputError("a judge goes with a gate that exists, not one of folds", hint=hint)
+        opened = open_judged(opened)
     started = time.perf_counter()
     options: Any = {"other_retrievers": settings.other_retrievers, "encoder": settings.encoder}
     options |= {"limit": settings.limit, "progress": progress, "job_runner": job_runner}
@@ -223,7 +230,9 @@ def evaluate_gate(
         fit = FitRef(settings.choice, settings.preset, seed)
         results = cross_validate_gate(questions, parts, fit, **runner)
     else:
-        ref = None if job_runner is None else GateRef.named(settings.gate, settings.preset)
+        ref = None  # a judge keeps one account, so that its gate stays in this process
+        if job_runner is not None and opened.cascade is None:
+            ref = GateRef.named(settings.gate, settings.preset)
         results = run_gate(opened, questions, ref=ref, **runner)
     checked = time.perf_counter()
     others: dict[str, Floats] = {}
@@ -238,6 +247,8 @@ def evaluate_gate(
         "limit": settings.limit,
         "seen": count_seen(opened, texts) if opened else 0,
     }
+    if opened is not None and opened.cascade is not None:
+        chosen["judge"] = opened.cascade.account
     times = {"search": searched - started, "gate": checked - searched}
     return replace(
         _make_run(dataset.name, settings, questions, results, others),

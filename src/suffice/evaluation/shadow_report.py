@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from suffice.evaluation.report import Page
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Section
 from suffice.evaluation.tables import Cell, Table
-from suffice.evaluation.verdict_log import LogContents, LoggedVerdict, Outcome
+from suffice.evaluation.verdict_log import JudgedTotal, LogContents, LoggedVerdict, Outcome
 from suffice.gate.drift import MIN_QUESTIONS, share_changed
 from suffice.storage import write_atomically
 from suffice.text import tokens
@@ -76,6 +76,7 @@ class ShadowSummary:
     by: Mapping[str, int]
     missing: Mapping[str, int]  # the names most often missing
     with_texts: int
+    judged: JudgedTotal | None = None  # None: no judge was asked
     unreadable: int = 0
     first_unreadable: str = ""
     cut_off: bool = False
@@ -105,6 +106,8 @@ class ShadowSummary:
                 f"{self.low_familiarity:,} ({share}) are of low familiarity: the gate does not "
                 f"know such texts. {self.passed_unfamiliar:,} of them pass only for that reason."
             )
+        if self.judged is not None and self.judged.asked:
+            lines.append(f"The judge {self.judged.sentence(self.questions)}.")
         if len(self.gates) > 1:
             each = ", ".join(f"{name} {n:,}" for name, n in self.gates.items())
             lines.append(f"The log has verdicts of several gates: {each}.")
@@ -131,7 +134,9 @@ class ShadowSummary:
         periods = [
             {name: getattr(one, name) for name in one.__dataclass_fields__} for one in self.periods
         ]
+        judged = None if self.judged is None else asdict(self.judged)
         more = {"held_back": self.held_back, "periods": periods, "examples": examples}
+        more["judged"] = judged
         return {**fields, **more, "sentences": self.sentences()}
 
 
@@ -160,11 +165,19 @@ def summarize_log(log: LogContents) -> ShadowSummary:
         by=dict(Counter(row.by for row in rows).most_common()),
         missing=dict(counted.most_common(10)),
         with_texts=sum(row.has_texts for row in rows),
+        judged=_judged(rows),
         unreadable=log.unreadable,
         first_unreadable=log.first_unreadable,
         cut_off=log.cut_off,
         examples=_examples(rows),
     )
+
+
+def _judged(rows: Sequence[Row]) -> JudgedTotal | None:
+    total = JudgedTotal()
+    for row in rows:
+        total.add(None if row.judged is None else asdict(row.judged), str(row.action))
+    return total if total.asked else None
 
 
 def _passes(row: Row) -> bool:

@@ -21,7 +21,7 @@ from suffice.errors import InputError
 from suffice.gate.hits import MAX_PASSAGE_CHARS, UNNAMED_ID_PREFIX, normalize_hits
 from suffice.storage import BadRecords, append_line, read_lines, readable_file, rotated_path
 from suffice.storage.fields import content_id, dataclass_from_json
-from suffice.types import LOW_FAMILIARITY, Action, Verdict
+from suffice.types import LOW_FAMILIARITY, Action, JudgeReport, Verdict
 
 __all__ = [
     "LogContents",
@@ -65,6 +65,58 @@ class LoggedHit:
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedJudgement:
+    """What a judge was asked for, and what the gate alone would have done; none of its words."""
+
+    judge: str
+    p_before: float
+    action_before: Action
+    p_judge: float | None  # None: it gave no answer
+    calls: int
+    tokens: int
+    seconds: float
+    money: float
+
+    @classmethod
+    def of(cls, judged: JudgeReport) -> LoggedJudgement:
+        return cls(**{name: getattr(judged, name) for name in cls.__dataclass_fields__})
+
+
+@dataclass
+class JudgedTotal:
+    """What a judge was asked over many verdicts, what it changed and what it cost."""
+
+    asked: int = 0
+    failed: int = 0
+    changed: int = 0
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    money: float = 0.0
+
+    def add(self, judged: Mapping[str, Any] | None, action: str) -> None:
+        """Count one verdict: its `judged` as JSON values, and the action that came of it."""
+        if judged is None:
+            return
+        self.asked += 1
+        self.failed += judged["p_judge"] is None
+        self.changed += str(judged["action_before"]) != action
+        for name in ("calls", "tokens", "seconds", "money"):
+            setattr(self, name, getattr(self, name) + judged[name])
+
+    def sentence(self, questions: int) -> str:
+        """To follow "the judge"."""
+        share = self.asked / max(questions, 1)
+        money = f", {self.money:.4g} of money" if self.money else ""
+        failed = f"; it gave no answer {self.failed:,} times" if self.failed else ""
+        return (
+            f"was asked about {self.asked:,} of {questions:,} ({share:.0%}), which changed "
+            f"{self.changed:,} actions; {self.calls:,} calls, {self.tokens:,} tokens, "
+            f"{self.seconds:.1f} s{money}{failed}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class LoggedVerdict:
     """One line of a log."""
 
@@ -82,6 +134,7 @@ class LoggedVerdict:
     acted: bool  # whether the outcome took place; False in shadow mode
     by: str  # the framework, or "serve"
     gate: str  # its identity
+    judged: LoggedJudgement | None = None
 
     @property
     def has_texts(self) -> bool:
@@ -123,6 +176,7 @@ def logged_verdict(
         acted=acted,
         by=by,
         gate=gate,
+        judged=None if verdict.judged is None else LoggedJudgement.of(verdict.judged),
     )
 
 
@@ -140,6 +194,8 @@ class VerdictLog:
     def write(self, row: LoggedVerdict) -> None:
         """Append the row; OSError where the disk is full or the path cannot be written."""
         record: dict[str, Any] = {"version": VERSION, **asdict(row)}
+        if row.judged is None:
+            del record["judged"]
         if not self.texts:
             record["hits"] = [{"id": hit.id, "score": hit.score} for hit in row.hits]
         line = json.dumps(record, ensure_ascii=False)
@@ -207,6 +263,7 @@ def _parse_row(text: str) -> LoggedVerdict:
     if isinstance(hits, list):
         empty = {"score": None, "title": None, "text": None}
         record["hits"] = [{**empty, **hit} if isinstance(hit, Mapping) else hit for hit in hits]
+    record.setdefault("judged", None)  # logs of gates without a judge, and from before there were
     row = dataclass_from_json(LoggedVerdict, record)
     if not all(isinstance(one, str) for one in (*row.missing, *row.unfamiliar)):
         raise ValueError("missing and unfamiliar must be lists of texts")

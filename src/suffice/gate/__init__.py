@@ -8,6 +8,7 @@
     reader            the transformer of the standard preset: reads the hits together
     model             submodels and ensemble; `calibration` makes probabilities of their scores
     policy            from a probability to an action, with a promise where wanted
+    judge             a judge behind the gate: who is sent to it, and what its word is worth
     familiarity       how like the training questions and hits, and what that does to the interval
     explanation       reasons, what is missing, next queries; `evidence_graph` for display
     training          fitting and adapting

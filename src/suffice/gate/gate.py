@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,14 @@ from suffice.errors import DataError, InputError, NotReadyError, did_you_mean
 from suffice.gate.calibration import Correction, FeatureProfile, Platt, VennAbers
 from suffice.gate.drift import Drift, measure_drift
 from suffice.gate.explanation import Occlusion, explain_verdicts
-from suffice.gate.extraction import NO_ENCODERS, Encoders, FastModel, FeatureBatch, featurize
+from suffice.gate.extraction import (
+    NO_ENCODERS,
+    Encoders,
+    FastModel,
+    FeatureBatch,
+    featurize,
+    reader_input,
+)
 from suffice.gate.familiarity import FormProfile, widen_interval
 from suffice.gate.features import ABSENT_COLUMNS, FEATURES, HIT_COLUMNS, SET_COLUMNS
 from suffice.gate.hits import (
@@ -38,6 +45,14 @@ from suffice.gate.hits import (
     normalize_hits,
     normalize_other_runs,
     unpack_pair,
+)
+from suffice.gate.judge import (
+    Cascade,
+    Consultation,
+    GateNumbers,
+    JudgeBudget,
+    JudgeCalibration,
+    judged_record,
 )
 from suffice.gate.model import CalibratedModel, GateModel, LocalModel
 from suffice.gate.policy import (
@@ -51,12 +66,12 @@ from suffice.gate.policy import (
 from suffice.gate.question import ParsedQuestion, WordTable, parse_question
 from suffice.gate.reader import Reader
 from suffice.gate.stuffing_filter import StuffingFilter
-from suffice.numeric import sigmoid
-from suffice.protocols import Encoder, Reranker
+from suffice.numeric import log_odds_array, sigmoid
+from suffice.protocols import Encoder, Judge, Reranker, component_name
 from suffice.storage import MANIFEST, new_artefact, open_artefact, sha256_of, write_atomically
 from suffice.storage.artefacts import data_errors, read_json
 from suffice.storage.fields import dataclass_from_json
-from suffice.types import Estimate, FoundAnswer, Verdict
+from suffice.types import Action, Estimate, FoundAnswer, JudgeReport, Reason, Verdict
 
 if TYPE_CHECKING:
     from suffice.gate.training import LabelledQuestion
@@ -68,6 +83,7 @@ GATE_KIND, GATE_VERSION = "gate", 3
 PRESETS = STANDARD, FAST, HARDENED = ("standard", "fast", "hardened")  # any can be hardened
 SHIPPED_MODELS = Path(__file__).parent.parent / "models"
 RECORDS = ("calibration", "profile", "policy", "familiarity")
+JUDGE_RECORD = "judge"  # of a gate that knows one
 PROBE = "Who taught Ada's teacher in 1843?"  # a question, and a hit with the same names
 
 
@@ -77,6 +93,43 @@ class CheckedBatch:
 
     verdicts: list[Verdict]
     features: Floats
+
+
+@dataclass(frozen=True)
+class _GateAlone:
+    """What the gate says before a judge is asked."""
+
+    batch: FeatureBatch
+    odds: Floats
+    interval: tuple[Floats, Floats]
+    actions: list[Action]
+
+
+@dataclass(frozen=True)
+class _JudgedBatch:
+    """What gate and judge say together."""
+
+    numbers: tuple[Floats, Floats | None, Floats, Floats]  # log-odds, p after a round, low, high
+    actions: list[Action]
+    records: list[JudgeReport | None]
+    consultation: Consultation
+
+    @property
+    def notes(self) -> list[tuple[str, ...]]:
+        about = (f"the judge was not asked: {why}",) if (why := self.consultation.note) else ()
+        return [about] * len(self.actions)
+
+    def explain(self, explanations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """With the judge's word as the first reason, where it counts."""
+        found = []
+        effects = self.consultation.effects.tolist()
+        for one, record, effect in zip(explanations, self.records, effects, strict=True):
+            if record is not None and record.p_judge is not None and effect:
+                said = "complete" if record.p_judge >= 0.5 else "incomplete"
+                words = f"the judge finds the hits {said}, with a chance of {record.p_judge:.2f}"
+                one = {**one, "reasons": (Reason("judge", effect, words), *one["reasons"])}
+            found.append(one)
+        return found
 
 
 @dataclass(frozen=True)
@@ -91,6 +144,8 @@ class Gate:
     forms: FormProfile  # how the training questions and hits were written
     encoders: Encoders = NO_ENCODERS  # what else reads the texts: by default the reader
     stuffing_filter: StuffingFilter | None = None  # of the hardened preset
+    judge_calibration: JudgeCalibration | None = None  # what a judge's word is worth to this gate
+    cascade: Cascade | None = None  # the judge behind this gate, if it was opened with one
 
     @property
     def preset(self) -> str:
@@ -157,26 +212,82 @@ class Gate:
         familiarity = self.forms.measure(batch)
         low, high = self.widened(odds, familiarity.values)
         actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
+        judged = None
+        if self.cascade is not None:
+            alone = _GateAlone(batch, odds, (low, high), actions)
+            judged = self._consult(self.cascade, alone, description.table, rounds_left)
+            odds, p_after, low, high = judged.numbers
+            p, actions = sigmoid(odds), judged.actions
         explanations: Sequence[dict[str, Any]] = [{}] * len(actions)
         if explain:
             typical = np.broadcast_to(self.profile.medians, description.table.shape)
             usual_after = self.model.p_after(odds, typical)
-            usual = choose_actions(p, usual_after, self.policy, rounds_left=rounds_left)
+            asked = None if judged is None else judged.consultation
+            usual = self._choose(p, usual_after, rounds_left, asked)
             searches = explain_actions(p, p_after, actions, usual)
             explanations = explain_verdicts(
                 self._occlusion, batch, description, effects, actions, searches
             )
+            if judged is not None:
+                explanations = judged.explain(explanations)
         numbers = (one.tolist() for one in (p, np.minimum(low, p), np.maximum(high, p)))
         estimates = map(Estimate, *numbers)
         familiar = zip(familiarity.values.tolist(), familiarity.reasons, strict=True)
         unread = [one.notes for one in batch.readings] if batch.readings else [()] * len(actions)
-        notes = [(*one.notes, *more) for one, more in zip(hits, unread, strict=True)]
-        verdicts = zip(estimates, actions, explanations, familiar, notes, strict=True)
+        why_not = [()] * len(actions) if judged is None else judged.notes
+        notes = [
+            (*one.notes, *more, *about)
+            for one, more, about in zip(hits, unread, why_not, strict=True)
+        ]
+        records = [None] * len(actions) if judged is None else judged.records
+        verdicts = zip(estimates, actions, explanations, familiar, notes, records, strict=True)
         checked = [
-            Verdict(estimate, action, **more, familiarity=value, unfamiliar=why, notes=said)
-            for estimate, action, more, (value, why), said in verdicts
+            Verdict(
+                estimate, action, **more, familiarity=value, unfamiliar=why, notes=said, judged=word
+            )
+            for estimate, action, more, (value, why), said, word in verdicts
         ]
         return CheckedBatch(checked, description.table)
+
+    def _choose(
+        self, p: Floats, p_after: Floats | None, rounds_left: int, found: Consultation | None
+    ) -> list[Action]:
+        """An action for each: by the policy of gate and judge together where that decides."""
+        actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
+        if found is None or found.policy is None or not found.joint.any():
+            return actions
+        together = choose_actions(p, p_after, found.policy, rounds_left=rounds_left)
+        both = zip(found.joint.tolist(), together, actions, strict=True)
+        return [one if joint else other for joint, one, other in both]
+
+    def _consult(
+        self, cascade: Cascade, alone: _GateAlone, table: Floats, rounds_left: int
+    ) -> _JudgedBatch:
+        """Ask the judge about the questions that are worth it, and decide with what it says."""
+        lists = [reader_input(one) for one in alone.batch.hits]
+        low, high = alone.interval
+        numbers = GateNumbers(alone.odds, low, high)
+        found = cascade.consult(lists, numbers, self.policy)
+        odds = alone.odds + found.effects
+        p, p_after = sigmoid(odds), self.model.p_after(odds, table)
+        low, high = (sigmoid(log_odds_array(one) + found.effects) for one in alone.interval)
+        unmoved = found.effects == 0
+        low, high = (
+            np.where(unmoved, alone.interval[0], low),
+            np.where(unmoved, alone.interval[1], high),
+        )
+        actions = self._choose(p, p_after, rounds_left, found)
+        name, before = component_name(cascade.judge), sigmoid(alone.odds).tolist()
+        records = [
+            None if said is None else judged_record(name, said, own, action)
+            for said, own, action in zip(found.opinions, before, alone.actions, strict=True)
+        ]
+        changed = sum(
+            record is not None and record.action_before is not action
+            for record, action in zip(records, actions, strict=True)
+        )
+        cascade.count_changed(changed)
+        return _JudgedBatch((odds, p_after, low, high), actions, records, found)
 
     def widened(self, odds: Floats, familiarity: Floats) -> tuple[Floats, Floats]:
         """The interval of each log-odds: the wider, the less familiar, and the more the data sets
@@ -322,10 +433,13 @@ class Gate:
             "after": model.after,
             "local": None if local is None else local.calibration,
         }
+        card = {name: value for name, value in self.card.items() if name != "judge"}
         stored = {name: None if part is None else asdict(part) for name, part in parts.items()}
         records = (stored, asdict(model.profile), asdict(self.policy), asdict(self.forms))
+        if (judge := self.judge_calibration) is not None:
+            card["judge"] = judge.judge
         about: Any = {
-            "settings": {**self.card, "schema": feature_schema(), "model": model.base.settings},
+            "settings": {**card, "schema": feature_schema(), "model": model.base.settings},
             "inputs": {"examples": self.card["data"]},
             "seed": self.card["seed"],
         }
@@ -333,7 +447,10 @@ class Gate:
             model.base.save(folder)
             if local is not None:
                 local.model.save(folder / "local")
-            for name, record in zip(RECORDS, records, strict=True):
+            named = dict(zip(RECORDS, records, strict=True))
+            if judge is not None:
+                named[JUDGE_RECORD] = judge.as_json()
+            for name, record in named.items():
                 write_atomically(folder / f"{name}.json", json.dumps(record, sort_keys=True) + "\n")
 
     @classmethod
@@ -344,12 +461,15 @@ class Gate:
         *,
         encoder: Encoder | None = None,
         reranker: Reranker | None = None,
+        judge: Judge | None = None,
+        budget: JudgeBudget = JudgeBudget(),  # noqa: B008 - frozen
     ) -> Gate:
         """The gate in a folder; without a path the one of that preset that ships.
 
         A gate needs the encoder it was fitted with, where it has one: the registered one of that
         name, or the given one. Any gate can be opened as "hardened": it then ignores hits that
-        seem stuffed with the question's words (suffice.gate.stuffing_filter).
+        seem stuffed with the question's words (suffice.gate.stuffing_filter). A `judge` is asked
+        where the gate is unsure, within its `budget` (suffice.gate.judge).
         """
         folder, card = open_gate_folder(None if path is None else Path(path), preset)
         names, words = _reading_with(card), WordTable.load()
@@ -381,9 +501,26 @@ class Gate:
             interval = dataclass_from_json(VennAbers, stored["interval"])
             chosen = Policy.from_json(policy)
             written = dataclass_from_json(FormProfile, forms)
-            gate = cls(words, model, interval, chosen, card, written, encoders, stuffing_filter)
+            known = None
+            if card.get("judge") is not None:
+                known = JudgeCalibration.from_json(read_json(folder / f"{JUDGE_RECORD}.json"))
+            gate = cls(
+                words, model, interval, chosen, card, written, encoders, stuffing_filter, known
+            )
             gate.check(PROBE, [PROBE])  # records that do not fit together fail now
-        return gate
+        return gate if judge is None else gate.with_judge(judge, budget)
+
+    def with_judge(
+        self,
+        judge: Judge,
+        budget: JudgeBudget = JudgeBudget(),  # noqa: B008 - frozen
+    ) -> Gate:
+        """The same gate with a judge behind it, for the questions that it is unsure of.
+
+        What its word is worth was learned from labels (`suffice adapt --judge`); without, it is
+        learned from how it agrees with confident verdicts, and counts nothing until then.
+        """
+        return replace(self, cascade=Cascade(judge, self.judge_calibration, budget))
 
 
 def check_preset(preset: str) -> None:

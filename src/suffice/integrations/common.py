@@ -258,7 +258,7 @@ def check_expansion(retriever: object, budget: ExpansionBudget | None) -> None:
 
 def verdict_metadata(verdict: Verdict) -> dict[str, Any]:
     """The verdict for each document's metadata, without reasons and quotes, which would repeat."""
-    left_out = ("reasons", "quotes")
+    left_out = {"reasons", "quotes"} | ({"judged"} if verdict.judged is None else set())
     return {name: value for name, value in verdict.as_json().items() if name not in left_out}
 
 

@@ -40,7 +40,7 @@ from suffice.integrations.retry import (
 from suffice.protocols import LanguageModel, component_name
 from suffice.types import Cost
 
-__all__ = ["CachedModel", "OpenAIModel", "RateLimit"]
+__all__ = ["CachedModel", "OpenAIModel", "RateLimit", "ScoredAnswer"]
 
 NO_KEY = "none"  # the client requires one; your own server ignores it
 MAX_ANSWER_BYTES = 16 * 2**20
@@ -50,15 +50,19 @@ REPAIR_PROMPT = (
 )
 URL_HINT = "for example http://127.0.0.1:8080/v1"
 
+_LOGPROBS: Mapping[str, Any] = {"logprobs": True, "top_logprobs": 10}
 Schema = Mapping[str, Any] | None
 TokenCounts = tuple[int, int]  # in and out
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class ScoredAnswer:
+    """A completion, and how likely its first token and the runners-up were."""
+
     text: str
-    finish_reason: str
-    tokens: TokenCounts | None  # if the server counted
+    first: Mapping[str, float]  # token -> log-probability; empty where the server gives none
+    tokens: TokenCounts | None  # in and out, if the server counted
+    finish_reason: str = ""
 
 
 class OpenAIModel:
@@ -145,6 +149,24 @@ class OpenAIModel:
             self.last_tokens = totals if complete else None
             yield result
 
+    def iter_scored(
+        self, prompts: Sequence[str], *, max_tokens: int | None = None
+    ) -> Iterator[tuple[int, ScoredAnswer | ModelError]]:
+        """The index of each prompt with its completion, scored where the server can, or error."""
+        settings = {} if max_tokens is None else {"max_tokens": max_tokens}
+
+        def ask(prompt: str) -> ScoredAnswer:
+            messages = [{"role": "user", "content": _encodable(prompt)}]
+            return call_with_retries(
+                partial(self._request, messages, None, more={**settings, **_LOGPROBS}),
+                retries=self.retries,
+                seconds=self.timeout_s,
+                sleep=self._sleep,
+            )
+
+        calls = [partial(ask, prompt) for prompt in prompts]
+        return run_concurrently(calls, limit=self.concurrency, seconds=self.timeout_s)
+
     def _complete(self, prompt: str, schema: Schema, used: list[TokenCounts | None]) -> str:
         """One prompt; if its answer should be JSON and is not, again with that answer shown."""
         deadline = time.monotonic() + self.timeout_s
@@ -173,13 +195,19 @@ class OpenAIModel:
     # --------------------------------------------------------------------------------- one request
 
     def _request(
-        self, messages: Sequence[Mapping[str, str]], schema: Schema, seconds: float
-    ) -> _Answer:
+        self,
+        messages: Sequence[Mapping[str, str]],
+        schema: Schema,
+        seconds: float,
+        *,
+        more: Mapping[str, Any] | None = None,
+    ) -> ScoredAnswer:
         import openai
 
         if seconds <= 0:
             raise timeout_error(self.timeout_s)
-        request: dict[str, Any] = {**self._settings, "messages": messages}
+        asked = {k: v for k, v in (more or {}).items() if self._server.takes(k)}
+        request: dict[str, Any] = {**self._settings, **asked, "messages": messages}
         if schema is not None and self._server.takes_schema:
             wanted = {"name": "answer", "schema": dict(schema)}
             request["response_format"] = {"type": "json_schema", "json_schema": wanted}
@@ -188,17 +216,19 @@ class OpenAIModel:
         expected += int(self._settings["max_tokens"])
         settle = self.rate_limit.wait(expected, seconds=seconds)
         try:
-            answer = self._send(request, deadline)
-            choice = answer["choices"][0]
-            text, tokens = choice["message"]["content"], _usage(answer)
-            finish_reason = str(choice.get("finish_reason"))
+            sent = self._send(request, deadline)
+            choice = sent["choices"][0]
+            text, tokens = choice["message"]["content"], _usage(sent)
+            finish_reason, first = str(choice.get("finish_reason")), _first_token(choice)
         except openai.BadRequestError as error:
-            if "response_format" not in request:
+            if "response_format" not in request and "logprobs" not in request:
                 raise self._error(error) from None
             # An old server: send the prompt alone; the answer is checked anyway.
-            plain = self._request(messages, None, deadline - time.monotonic())
-            self._server.takes_schema = False
-            return plain
+            plain = {k: v for k, v in (more or {}).items() if k not in _LOGPROBS}
+            answer = self._request(messages, None, deadline - time.monotonic(), more=plain)
+            self._server.takes_schema &= "response_format" not in request
+            self._server.takes_logprobs &= "logprobs" not in request
+            return answer
         except openai.OpenAIError as error:
             raise self._error(error) from None
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
@@ -207,7 +237,7 @@ class OpenAIModel:
         self._server.count(tokens)
         if not isinstance(text, str) or not text.strip():
             raise ModelError(f"{self.name} returned an empty answer", retryable=True)
-        return _Answer(text, finish_reason, tokens)
+        return ScoredAnswer(text, first, tokens, finish_reason)
 
     def _send(self, request: Mapping[str, Any], deadline: float) -> Any:
         """The answer as JSON values, read piece by piece up to the deadline and a maximal size."""
@@ -257,9 +287,12 @@ class _ServerState:
     """What was learned of a server and spent on it, shared between threads."""
 
     def __init__(self) -> None:
-        self.takes_schema = True
+        self.takes_schema = self.takes_logprobs = True
         self._lock = threading.Lock()
         self._requests = self._in = self._out = 0
+
+    def takes(self, option: str) -> bool:
+        return self.takes_logprobs or option not in _LOGPROBS
 
     def count(self, tokens: TokenCounts | None) -> None:
         used_in, used_out = tokens or (0, 0)
@@ -317,6 +350,20 @@ def _usage(answer: Any) -> TokenCounts | None:
     if not isinstance(used_in, int) or not isinstance(used_out, int) or min(used_in, used_out) < 0:
         return None
     return used_in, used_out
+
+
+def _first_token(choice: Any) -> dict[str, float]:
+    """The log-probabilities of the first token, as far as they make sense."""
+    scored = choice.get("logprobs")
+    content = scored.get("content") if isinstance(scored, dict) else None
+    first = content[0] if isinstance(content, list) and content else None
+    found: dict[str, float] = {}
+    for one in (first, *(first.get("top_logprobs") or ())) if isinstance(first, dict) else ():
+        token, value = one.get("token"), one.get("logprob")
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if isinstance(token, str) and number and value <= 1e-6:
+            found[token] = float(value)
+    return found
 
 
 def _encodable(text: str) -> str:

@@ -33,7 +33,7 @@ SCHEMA_URL = "https://opentelemetry.io/schemas/1.41.1"
 EVALUATION = "evidence_completeness"
 EVENT = "gen_ai.evaluation.result"
 T = TypeVar("T")
-Attributes = dict[str, str | int | float | Sequence[str]]
+Attributes = dict[str, str | bool | int | float | Sequence[str]]
 
 
 def evaluation_attributes(verdict: Verdict, *, texts: bool = False) -> Attributes:
@@ -48,6 +48,14 @@ def evaluation_attributes(verdict: Verdict, *, texts: bool = False) -> Attribute
         "suffice.familiarity": verdict.familiarity,
         "suffice.notes": list(verdict.notes),
     }
+    if (judged := verdict.judged) is not None:
+        attributes["suffice.judge.name"] = judged.judge
+        attributes["suffice.judge.p_before"] = judged.p_before
+        attributes["suffice.judge.changed"] = judged.action_before is not verdict.action
+        attributes["suffice.judge.tokens"] = judged.tokens
+        attributes["suffice.judge.seconds"] = judged.seconds
+        if judged.p_judge is not None:
+            attributes["suffice.judge.p"] = judged.p_judge
     if texts:
         reasons = "; ".join(reason.words for reason in verdict.reasons)
         attributes["gen_ai.evaluation.explanation"] = reasons

@@ -2,7 +2,8 @@
 
 One thread runs checks; whatever arrives while it is busy is its next batch. A single check costs
 its full price, under load it costs its share of a batch, and nobody waits for a batch to fill.
-Single checks go before the lines of long batches.
+Single checks go before the lines of long batches. With a judge behind a gate there are a few
+threads: one may wait for the judge while others check.
 
 What the gate saw is kept as numbers, to detect drift since the fit. With a log (`suffice serve
 --shadow`) every verdict is also written to it, after it was delivered.
@@ -35,6 +36,7 @@ from suffice.service.metrics import Metrics
 from suffice.types import Verdict
 
 MAX_BATCH = 32  # beyond this the gain is small, and the first check waits for the last
+JUDGED_THREADS = 4  # where a judge may keep one waiting
 DRIFT_INTERVAL_S = 20.0  # between two drift computations, once there are many checks
 DRIFT_GROWTH = 1.1  # while they are few: whenever there are a tenth more
 DRIFT_CHECKS = 500  # recent ones
@@ -63,7 +65,7 @@ _SINGLE, _BULK, _STOP = range(3)  # priorities, the most urgent first
 
 
 class CheckBatcher:
-    """The thread that runs a worker's checks. Start it inside the event loop of its callers."""
+    """The threads that run a worker's checks. Start it inside the event loop of its callers."""
 
     def __init__(
         self,
@@ -78,20 +80,28 @@ class CheckBatcher:
         self._queue: PriorityQueue[tuple[int, int, _Item | None]] = PriorityQueue()
         self._numbers = count()  # first in, first out within a priority
         self._monitors = {name: _DriftMonitor(gate) for name, gate in gates.items()}
-        self._thread = threading.Thread(target=self._run, name="checks", daemon=True)
+        self._bookkeeping = threading.Lock()
+        judged = any(gate.cascade is not None for gate in gates.values())
+        self._threads = [
+            threading.Thread(target=self._run, name="checks", daemon=True)
+            for _ in range(JUDGED_THREADS if judged else 1)
+        ]
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
-        """Finish what is waiting, then end the thread."""
-        self._queue.put((_STOP, next(self._numbers), None))
-        self._thread.join()
+        """Finish what is waiting, then end the threads."""
+        for _ in self._threads:
+            self._queue.put((_STOP, next(self._numbers), None))
+        for thread in self._threads:
+            thread.join()
 
     @property
     def alive(self) -> bool:
-        return self._thread.is_alive()
+        return all(thread.is_alive() for thread in self._threads)
 
     def drift(self, gate: str) -> Drift | None:
         """How far recent questions are from those at fit time; None while there are too few."""
@@ -128,7 +138,7 @@ class CheckBatcher:
         while True:
             batch = [self._queue.get()[2]]
             with suppress(Empty):
-                while len(batch) < MAX_BATCH:
+                while len(batch) < MAX_BATCH and batch[-1] is not None:
                     batch.append(self._queue.get_nowait()[2])
             groups: dict[tuple[str, bool, int], list[_Item]] = {}
             for item in batch:
@@ -160,7 +170,8 @@ class CheckBatcher:
             self._metrics.count_verdict(first.gate, verdict)
             if self._labels is not None:
                 self._labels.offer(self.gates[job.gate], job.question, job.hits, verdict)
-        self._watch_drift(first.gate, checked)
+        with self._bookkeeping:
+            self._watch_drift(first.gate, checked)
         return list(checked.verdicts)
 
     def _watch_drift(self, gate: str, checked: CheckedBatch) -> None:

@@ -124,6 +124,7 @@ def _gate_record(service: Service, name: str) -> dict[str, Any]:
         "history": gate.card.get("history", []),
         "drift": None if drift is None else str(drift),
         "drift_checks": service.checks.drift_checks(name),
+        "judge": None if gate.cascade is None else gate.cascade.account,
     }
 
 

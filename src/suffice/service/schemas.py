@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 from suffice.gate.evidence_graph import EvidenceGraph
 from suffice.service.labelling import MAX_QUESTION_CHARS
 from suffice.service.settings import DEFAULT_GATE, Limits
-from suffice.types import Action, Quote, Reason, RetrieverScore
+from suffice.types import Action, JudgeReport, Quote, Reason, RetrieverScore
 
 T = TypeVar("T")
 _LIMITS = Limits()
@@ -105,6 +105,7 @@ class VerdictResponse(BaseModel):
     unfamiliar: list[str] = Field(description="Where familiarity is low: why, in sentences.")
     quotes: list[Quote] = Field(description="Sentences that seem to be evidence, likeliest first.")
     notes: list[str] = Field(description="What was not read of question and hits, in sentences.")
+    judged: JudgeReport | None = Field(None, description="What a judge said; null: none was asked.")
     graph: EvidenceGraph | None = None
 
 
@@ -118,6 +119,9 @@ class GateResponse(BaseModel):
     history: list[str]
     drift: str | None = Field(description="Drift seen by this worker; null if too few checks.")
     drift_checks: int = Field(description="Recent checks of this worker that it is measured on.")
+    judge: dict[str, Any] | None = Field(
+        description="What this worker asked the judge, what it changed and cost; null: no judge."
+    )
 
 
 class FeatureDriftResponse(BaseModel):

@@ -64,6 +64,8 @@ class Settings:
     model: str | None = None  # for /v1/ask, as its server names it
     base_url: str | None = None
     model_seconds: float = 30.0
+    judge: str | None = None  # asked where a gate is unsure: http://host:8080/v1#model
+    judge_limits: tuple[str, ...] = ()  # like share=0.1
     log_texts: bool = False
     log_requests: bool = True
     shadow: str | None = None  # a verdict log, for `suffice report --shadow`

@@ -45,6 +45,11 @@ class Service:
         self.gates = {
             name: open_gate(path, settings.preset) for name, path in settings.gates.items()
         }
+        if settings.judge is not None:
+            from suffice.integrations.judge import JudgeSpec
+
+            spec = JudgeSpec(settings.judge, tuple(settings.judge_limits))
+            self.gates = {name: spec.on(gate) for name, gate in self.gates.items()}
         if settings.library is not None:
             self._library = Library.open(settings.library)
         if settings.model is not None:

@@ -41,8 +41,9 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
     from.textContent = answerAt === null ? "This gate never answers." : `The gate answers at ${two(answerAt)} or more.`;
     unknown.hidden = !verdict.unfamiliar.length;
     unknown.textContent = `Familiarity ${two(verdict.familiarity)}: ${verdict.unfamiliar.join(" ")} The probability may be far off.`;
-    notes.hidden = !verdict.notes.length;
-    notes.textContent = verdict.notes.join(" ");
+    const said = judged(verdict.judged);
+    notes.hidden = !verdict.notes.length && !said;
+    notes.textContent = [said, ...verdict.notes].filter(Boolean).join(" ");
     dial.show(verdict, answerAt);
     rest.replaceChildren(
       ...section("The question", markedQuestion(question, verdict.graph)),
@@ -55,6 +56,13 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
   }
 
   return { node: make("div", {}, top, rounds, rest), show, rounds, busy: (on) => (expand.disabled = on || !canExpand) };
+}
+
+function judged(word) {
+  if (!word) return "";
+  if (word.p_judge === null) return `The judge ${word.judge} gave no answer (${word.error}): the gate alone decides.`;
+  const before = `the gate alone said ${word.action_before}, ${two(word.p_before)}`;
+  return `The judge ${word.judge} said ${word.p_judge >= 0.5 ? "yes" : "no"} (${two(word.p_judge)}); ${before}.`;
 }
 
 const section = (title, ...content) => [heading(title), ...content.flat().filter(Boolean)];

@@ -1,0 +1,530 @@
+"""Ask a judge only when unsure: which questions are sent to it, and how much its word counts.
+
+    calibration = JudgeCalibration.fit(...)       what a judge's word is worth, learned from labels
+    cascade = Cascade(judge, calibration, JudgeBudget(share=0.1))
+    cascade.consult(lists, numbers, threshold)    the opinions on the few that are worth a call
+
+A judge (`suffice.protocols.Judge`, in practice a language model) gives log-odds. They are evidence
+with a weight, not an oracle: logit p = the gate's log-odds + offset + slope * the judge's log-odds,
+bounded. The weight is fitted with the gate's log-odds in the model, so that what both know counts
+once, and shrunk by its own error: a judge that always says the same, or guesses, has none. Without
+labels, the gate's confident verdicts stand in for them, at half the weight.
+
+Sent are the questions whose decision is expected to gain most: of a judge that says yes with the
+rates that its weight implies, the value of its word is E[max(p' - t, 0)] - max(p - t, 0) at the
+threshold t, averaged over the interval of p. It is largest for uncertain questions; for unfamiliar
+ones the interval is wide, so that they count as uncertain.
+
+No network and no clock here: a judge keeps its own deadline. docs/decisions/0039-judge.md says why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import InputError
+from suffice.gate.policy import Policy, PolicyRule
+from suffice.numeric import log_odds_array, sigmoid
+from suffice.protocols import HitTexts, Judge, component_name
+from suffice.storage.fields import dataclass_from_json
+from suffice.types import Action, Cost, JudgeReport, Opinion
+
+__all__ = [
+    "Cascade",
+    "GateNumbers",
+    "JudgeBudget",
+    "JudgeCalibration",
+    "JudgedQuestions",
+    "expected_gain",
+    "fit_judge",
+]
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+MAX_LOG_ODDS = 6.0  # of a judge: beyond it, it is not surer
+MAX_EFFECT = 3.0  # on the gate's log-odds: a judge is right 19 times in 20 at most
+PRIOR_SPREAD = 2.0  # of the weight, in log-odds per spread of the judge's: a weak prior around 0
+MIN_LABELS, MIN_OF_EACH = 20, 5  # to learn a weight from
+CONFIDENT = 0.1  # verdicts below it, or above its complement, stand in for labels
+AGREEMENT_SHARE = 0.5  # of the weight that agreement shows: confident questions are the easy ones
+MAX_AGREEMENT = 400  # confident verdicts that are remembered
+GAIN_WINDOW = 500  # recent questions, that the share sent is chosen among
+GAIN_QUANTILES = 101
+FAILURES_IN_A_ROW, PAUSE = 3, 50  # after so many failures, so many questions are not sent
+MIN_GAIN = 1e-9  # less is the noise of arithmetic
+NODES = np.array([1.0, 2.0, 4.0, 2.0, 1.0]) / 10  # weights over the interval of p
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeBudget:
+    """What a judge may cost: a share of the questions, seconds for each, and money in all."""
+
+    share: float = 0.1
+    seconds: float = 2.0
+    money: float | None = None  # since the gate was opened; None: no limit
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            known = isinstance(value, int | float) and not isinstance(value, bool)
+            if value is None and name == "money":
+                continue
+            if not known or not 0 <= value < math.inf:
+                raise InputError(f"judge: {name} is {value!r}, expected a number of 0 or more")
+        if self.share > 1:
+            hint = "for example share=0.1: at most a tenth of the questions"
+            raise InputError(f"judge: share is {self.share}, expected at most 1", hint=hint)
+        if self.seconds == 0:
+            raise InputError("judge: seconds is 0, expected more")
+
+
+@dataclass(frozen=True)
+class GateNumbers:
+    """What the gate says about some questions: log-odds, and the interval of its probability."""
+
+    odds: Floats
+    low: Floats
+    high: Floats
+
+    def __getitem__(self, rows: Any) -> GateNumbers:
+        return GateNumbers(self.odds[rows], self.low[rows], self.high[rows])
+
+
+@dataclass(frozen=True)
+class JudgeCalibration:
+    """What the word of one judge is worth, and for which questions it is asked."""
+
+    judge: str  # its name: another one needs another calibration
+    offset: float
+    slope: float  # 0: its word counts nothing
+    yes: float  # how far a typical yes moves the log-odds
+    no: float
+    labels: int  # that it was learned from
+    by: str = "labels"  # or "agreement" with confident verdicts
+    threshold: float = 0.5  # that gains are measured at
+    gains: tuple[float, ...] = ()  # quantiles of the expected gain of such questions
+    share: float | None = None  # of the questions sent when the policy was chosen
+    policy: Policy | None = None  # of gate and judge together
+
+    def __post_init__(self) -> None:
+        numbers = (self.offset, self.slope, self.yes, self.no, *self.gains)
+        if not all(isinstance(one, int | float) and abs(one) < math.inf for one in numbers):
+            raise InputError("the calibration of a judge has a number that is not finite")
+        if self.slope < 0 or self.no > 0 or self.yes < 0:
+            raise InputError("the word of a judge may not count against itself")
+
+    @classmethod
+    def fit(
+        cls,
+        judge: str,
+        scores: npt.ArrayLike,
+        complete: npt.ArrayLike,
+        odds: npt.ArrayLike | None = None,
+    ) -> Self:
+        """From the judge's log-odds on labelled questions, NaN where it had no opinion.
+
+        `odds` are the gate's, of a gate that has not learned from these labels. Without them,
+        `complete` may be probabilities: those of confident verdicts.
+        """
+        scores, complete = np.asarray(scores, float), np.asarray(complete, float)
+        gate = np.zeros(len(scores)) if odds is None else np.asarray(odds, float)
+        usable = np.isfinite(scores) & np.isfinite(gate)
+        words, labels, gate = (one[usable] for one in (scores, complete, gate))
+        by = "labels" if odds is not None else "agreement"
+        none = cls(judge, 0.0, 0.0, 0.0, 0.0, len(words), by)
+        few = min((labels > 0.5).sum(), (labels < 0.5).sum()) < MIN_OF_EACH
+        words = np.clip(words, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        if len(words) < MIN_LABELS or few or words.std() < 1e-6:
+            return none
+        middle, spread = float(words.mean()), float(words.std())
+        (base,), _ = _logistic(np.ones((len(words), 1)), labels, gate)
+        design = np.column_stack([np.ones(len(words)), (words - middle) / spread])
+        (level, weight), errors = _logistic(design, labels, gate + base)
+        # Positive-part shrinkage: an estimate that is all noise, or negative, is 0.
+        kept = max(0.0, 1 - (errors[1] / weight) ** 2) if weight > 0 else 0.0
+        kept *= 1.0 if odds is not None else AGREEMENT_SHARE
+        slope = kept * weight / spread
+        found = replace(none, offset=kept * level - slope * middle, slope=slope)
+        effects = found.effects(words)
+        return replace(
+            found,
+            yes=float(effects[effects > 0].mean()) if (effects > 0).any() else 0.0,
+            no=float(effects[effects < 0].mean()) if (effects < 0).any() else 0.0,
+        )
+
+    @property
+    def counts(self) -> bool:
+        """Whether a call can change anything."""
+        return self.slope > 0 and self.yes > 0 > self.no
+
+    @property
+    def words(self) -> str:
+        """What the judge is worth, in one sentence."""
+        learned = f"{self.labels:,} labels"
+        if self.by != "labels":
+            learned = f"{self.labels:,} confident verdicts"
+        if not self.counts:
+            return f"the judge {self.judge} has no weight, as far as {learned} tell"
+        yes, no = (math.exp(abs(one)) for one in (self.yes, self.no))
+        return (
+            f"a yes of the judge {self.judge} multiplies the odds by {yes:.1f}, a no divides them "
+            f"by {no:.1f} (from {learned})"
+        )
+
+    def effects(self, scores: npt.ArrayLike) -> Floats:
+        """How far each word moves the gate's log-odds; 0 where there is none (NaN)."""
+        words = np.asarray(scores, float)
+        if not self.slope:
+            return np.zeros(len(words))
+        moved = self.offset + self.slope * np.clip(words, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        return np.where(np.isnan(words), 0.0, np.clip(moved, -MAX_EFFECT, MAX_EFFECT))
+
+    def gain(self, numbers: GateNumbers) -> Floats:
+        """What the judge's word is expected to be worth for each question: see the module."""
+        middle = numbers.odds
+        low, high = (log_odds_array(one, least=1e-4) for one in (numbers.low, numbers.high))
+        low, high = np.minimum(low, middle), np.maximum(high, middle)
+        nodes = (low, (low + middle) / 2, middle, (middle + high) / 2, high)
+        gains = [expected_gain(one, self.yes, self.no, self.threshold) for one in nodes]
+        found = NODES @ np.array(gains)
+        return np.asarray(np.where(found < MIN_GAIN, 0.0, found))
+
+    def gain_for(self, share: float) -> float:
+        """The gain from which on a question is sent, so that this share of such questions is."""
+        if not self.gains:
+            return 0.0
+        at = np.linspace(0, 1, len(self.gains))
+        return float(np.interp(1 - share, at, self.gains))
+
+    def sends(self, numbers: GateNumbers, share: float) -> Bools:
+        """Which of these questions go to the judge."""
+        gains = self.gain(numbers)
+        return (gains >= self.gain_for(share)) & (gains > 0)
+
+    def probabilities(
+        self, scores: npt.ArrayLike, numbers: GateNumbers, share: float
+    ) -> npt.NDArray[np.float64]:
+        """p of gate and judge together, if the judge says this of those that are sent."""
+        words = np.where(self.sends(numbers, share), np.asarray(scores, float), np.nan)
+        return sigmoid(numbers.odds + self.effects(words))
+
+    def for_questions(
+        self, numbers: GateNumbers, *, threshold: float | None, share: float
+    ) -> JudgeCalibration:
+        """With the gains of questions like those that will come: they say which to send."""
+        found = replace(self, threshold=0.5 if threshold is None else threshold, share=share)
+        gains = found.gain(numbers)
+        quantiles = np.quantile(gains, np.linspace(0, 1, GAIN_QUANTILES)) if len(gains) else ()
+        return replace(found, gains=tuple(float(one) for one in quantiles))
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: Any) -> JudgeCalibration:
+        plain = {**record, "policy": None}
+        policy = record.get("policy")
+        found = dataclass_from_json(cls, plain)
+        return replace(found, policy=None if policy is None else Policy.from_json(policy))
+
+
+def expected_gain(odds: npt.ArrayLike, yes: float, no: float, threshold: float) -> Floats:
+    """How much better the decision at the threshold becomes by a judge's word, on average.
+
+    `yes` and `no` are how far its word moves the log-odds. They are log-likelihood ratios, so they
+    tell how often it says yes: with rates t and f, yes = log(t / f), no = log((1-t) / (1-f)).
+    """
+    odds = np.asarray(odds, float)
+    p = sigmoid(odds)
+    if not yes > 0 > no:
+        return np.zeros(len(p))
+    up, down = math.exp(yes), math.exp(no)
+    false_rate = (1 - down) / (up - down)
+    says_yes = p * up * false_rate + (1 - p) * false_rate
+    after = says_yes * np.maximum(sigmoid(odds + yes) - threshold, 0)
+    after += (1 - says_yes) * np.maximum(sigmoid(odds + no) - threshold, 0)
+    return np.maximum(after - np.maximum(p - threshold, 0), 0)
+
+
+def _logistic(design: Floats, labels: Floats, offset: Floats) -> tuple[Floats, Floats]:
+    """Coefficients and their standard errors, by Newton's method; labels may be probabilities."""
+    penalty = np.eye(design.shape[1]) / PRIOR_SPREAD**2
+    found = np.zeros(design.shape[1])
+    for _ in range(50):
+        p = sigmoid(design @ found + offset)
+        slope = design.T @ (labels - p) - penalty @ found
+        curvature = (design * (p * (1 - p))[:, None]).T @ design + penalty
+        step = np.linalg.solve(curvature, slope)
+        found = found + np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-8:
+            break
+    return found, np.sqrt(np.diag(np.linalg.inv(curvature)))
+
+
+@dataclass(frozen=True)
+class Consultation:
+    """The opinions on some questions, None where the judge was not asked, and what they change."""
+
+    opinions: tuple[Opinion | None, ...]
+    effects: Floats  # on the gate's log-odds
+    joint: Bools  # whether the policy of gate and judge together decides
+    policy: Policy | None = None  # of both together
+    note: str = ""  # why nobody was asked who should have been
+
+
+class Cascade:
+    """A judge behind a gate: what it may cost, what it has cost, and what its word is worth.
+
+    Shared by all checks of a gate, also of several threads if the judge has a `lock`. Of a stream
+    of questions those are sent whose expected gain is among the highest of the recent ones, and
+    never more than the share.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        calibration: JudgeCalibration | None = None,
+        budget: JudgeBudget = JudgeBudget(),  # noqa: B008 - frozen
+    ) -> None:
+        if not callable(getattr(judge, "judge", None)):
+            raise InputError(
+                f"the judge is a {type(judge).__name__}",
+                hint="wrap a language model: suffice.integrations.judge.ModelJudge(model)",
+            )
+        name = component_name(judge)
+        if calibration is not None and calibration.judge != name:
+            raise InputError(
+                f"the gate knows the judge {calibration.judge!r}, not {name!r}",
+                hint="learn what it is worth: suffice adapt labels.jsonl --judge ... --out gate",
+            )
+        promise = calibration and calibration.policy and calibration.policy.promise
+        if calibration and promise and budget.share != calibration.share:
+            raise InputError(
+                f"the promise was made with a share of {calibration.share} sent to the judge, "
+                f"not {budget.share}",
+                hint=f"use share={calibration.share}, or adapt again with another share",
+            )
+        within = getattr(judge, "within", None)
+        self.judge = judge if within is None else within(budget.seconds)
+        self.calibration, self.budget = calibration, budget
+        self.questions = self.asked = self.failed = self.changed = 0
+        self.cost = Cost()
+        # Whoever lets threads share a judge gives it a lock; nothing here knows threads.
+        self._lock: Any = getattr(judge, "lock", None) or nullcontext()
+        self._gains: deque[float] = deque(maxlen=GAIN_WINDOW)
+        self._agreement: deque[tuple[float, float]] = deque(maxlen=MAX_AGREEMENT)
+        self._failures = self._pause = 0
+
+    def __deepcopy__(self, memo: Any) -> Cascade:
+        return self  # one account for all copies of a gate
+
+    def consult(
+        self, lists: Sequence[HitTexts], numbers: GateNumbers, policy: Policy
+    ) -> Consultation:
+        """Ask about the questions that are worth it, within the budget."""
+        opinions: list[Opinion | None] = [None] * len(lists)
+        effects, joint = np.zeros(len(lists)), np.zeros(len(lists), bool)
+        with self._lock:
+            self.questions += len(lists)
+            if note := self._stopped(len(lists)):
+                return Consultation(tuple(opinions), effects, joint, note=note)
+        if self.calibration is None or self.calibration.by == "agreement":
+            self._learn_agreement(lists, numbers, opinions)
+        known = self.calibration
+        if known is None or not known.counts:
+            return Consultation(tuple(opinions), effects, joint)
+        if not known.gains and policy.answer_at is not None:
+            known = replace(known, threshold=policy.answer_at)
+        gains = known.gain(numbers)
+        with self._lock:
+            rows, refused = self._choose(gains, known, opinions)
+        self._ask(rows, lists, opinions)
+        said = np.array(
+            [math.nan if one is None or one.log_odds is None else one.log_odds for one in opinions]
+        )
+        answered = ~np.isnan(said)
+        # Where it should have been asked and has no opinion, the gate decides as it would alone.
+        joint[:] = known.policy is not None
+        failed = [one is not None and one.log_odds is None for one in opinions]
+        joint &= ~(np.array(failed) | refused)
+        effects[answered] = known.effects(said[answered])
+        return Consultation(tuple(opinions), effects, joint, known.policy)
+
+    @property
+    def account(self) -> dict[str, Any]:
+        """What was asked so far, what it changed and what it cost, as JSON values."""
+        with self._lock:
+            counts = {
+                name: getattr(self, name) for name in ("questions", "asked", "failed", "changed")
+            }
+            cost = asdict(self.cost)
+        words = "no weight yet" if self.calibration is None else self.calibration.words
+        del cost["rounds"]
+        return {"judge": component_name(self.judge), "weight": words, **counts, **cost}
+
+    def count_changed(self, count: int) -> None:
+        """Note how many actions are not what the gate alone would have done."""
+        with self._lock:
+            self.changed += count
+
+    def _stopped(self, count: int) -> str:
+        """Why nobody is asked now; empty if somebody may be."""
+        if self._pause:
+            self._pause = max(0, self._pause - count)
+            return "the judge failed several times in a row and is not asked for a while"
+        if self.budget.money is not None and self.cost.money >= self.budget.money:
+            return "the budget of money for the judge is spent"
+        return ""
+
+    def _allowed(self) -> int:
+        """How many may be asked about now, by the share and by the money that is left."""
+        allowed = math.ceil(self.budget.share * self.questions) - self.asked
+        if self.budget.money is None:
+            return allowed
+        if not self.asked:
+            return min(allowed, 1)  # what a call costs is not known before the first
+        each = self.cost.money / self.asked
+        left = self.budget.money - self.cost.money
+        return min(allowed, math.ceil(left / each)) if each > 0 else allowed
+
+    def _choose(
+        self, gains: Floats, known: JudgeCalibration, opinions: Sequence[Opinion | None]
+    ) -> tuple[list[int], Bools]:
+        """Whom to ask, the most worthwhile first; and who is left out by the share alone."""
+        self._gains.extend(gains.tolist())
+        at_least = known.gain_for(self.budget.share)
+        if not known.gains:
+            at_least = float(np.quantile(np.array(self._gains), 1 - self.budget.share))
+        worth = (gains >= at_least) & (gains > 0)
+        order = [row for row in np.argsort(-gains, kind="stable").tolist() if worth[row]]
+        order = [row for row in order if opinions[row] is None]
+        taken = order[: max(0, self._allowed())]
+        refused = np.zeros(len(gains), bool)
+        refused[order[len(taken) :]] = True
+        self.asked += len(taken)
+        return taken, refused
+
+    def _ask(
+        self, rows: Sequence[int], lists: Sequence[HitTexts], opinions: list[Opinion | None]
+    ) -> None:
+        if not rows:
+            return
+        try:
+            found = self.judge.judge([lists[row] for row in rows])
+        except Exception as error:  # noqa: BLE001 - whatever a judge does, the gate has a verdict
+            found = [Opinion(None, error=f"{type(error).__name__}: {error}"[:200])] * len(rows)
+        if len(found) != len(rows):
+            found = [Opinion(None, error="the judge did not return one opinion a list")] * len(rows)
+        with self._lock:
+            for row, one in zip(rows, found, strict=True):
+                if one.log_odds is not None and not math.isfinite(one.log_odds):
+                    one = replace(one, log_odds=None, error="the judge's log-odds are not finite")
+                opinions[row] = one
+                failed = one.log_odds is None
+                self.failed += failed
+                self._failures = self._failures + 1 if failed else 0
+                self.cost = add_costs(self.cost, one.cost)
+            if self._failures >= FAILURES_IN_A_ROW:
+                self._failures, self._pause = 0, PAUSE
+
+    def _learn_agreement(
+        self, lists: Sequence[HitTexts], numbers: GateNumbers, opinions: list[Opinion | None]
+    ) -> None:
+        """Ask about confident verdicts, until enough of both kinds show what its word is worth."""
+        p = sigmoid(numbers.odds)
+        with self._lock:
+            known = [one for _, one in self._agreement]
+            high = sum(one > 0.5 for one in known)
+            wanted: list[int] = []
+            for row in np.argsort(-np.abs(p - 0.5), kind="stable").tolist():
+                sure = p[row] <= CONFIDENT or p[row] >= 1 - CONFIDENT
+                kind = high if p[row] > 0.5 else len(known) - high
+                if sure and kind + sum((p[row] > 0.5) == (p[one] > 0.5) for one in wanted) < (
+                    MIN_LABELS
+                ):
+                    wanted.append(row)
+            wanted = wanted[: max(0, self._allowed())]
+            self.asked += len(wanted)
+        if not wanted:
+            return
+        self._ask(wanted, lists, opinions)
+        with self._lock:
+            for row in wanted:
+                opinion = opinions[row]
+                if opinion is not None and opinion.log_odds is not None:
+                    self._agreement.append((opinion.log_odds, float(p[row])))
+            if len(self._agreement) >= 2 * MIN_LABELS:
+                scores, sure = (np.array(one) for one in zip(*self._agreement, strict=True))
+                name = component_name(self.judge)
+                self.calibration = JudgeCalibration.fit(name, scores, sure)
+
+
+def judged_record(judge: str, said: Opinion, p_before: float, action_before: Action) -> JudgeReport:
+    """An opinion as it stands in a verdict."""
+    p = None if said.log_odds is None else float(sigmoid(said.log_odds))
+    cost = said.cost
+    return JudgeReport(
+        judge, p_before, action_before, p, said.missing, said.hits, said.error,
+        cost.calls, cost.tokens, cost.seconds, cost.money,
+    )  # fmt: skip
+
+
+def add_costs(one: Cost, other: Cost) -> Cost:
+    return Cost(
+        one.rounds + other.rounds, one.calls + other.calls, one.tokens + other.tokens,
+        one.seconds + other.seconds, round(one.money + other.money, 9),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JudgedQuestions:
+    """Labelled questions, what the gate says about them and what the judge says, NaN: nothing."""
+
+    numbers: GateNumbers
+    scores: Floats
+    complete: Bools
+
+    def __getitem__(self, rows: Any) -> JudgedQuestions:
+        return JudgedQuestions(self.numbers[rows], self.scores[rows], self.complete[rows])
+
+
+def fit_judge(
+    judge: str,
+    questions: JudgedQuestions,
+    rule: PolicyRule,
+    *,
+    budget: JudgeBudget,
+    policy: Policy,
+    aside: JudgedQuestions | None = None,
+    seed: int = 42,
+) -> tuple[JudgeCalibration, npt.NDArray[np.float64]]:
+    """The calibration with its policy, and p of gate and judge for each of these questions by a
+    weight that was learned from others of them.
+
+    With `aside`, questions that nothing was learned from, the policy is chosen on those: that is
+    what a promise needs. `policy` is the gate's own.
+    """
+    # Where a promise will decide is not known before; the gate's own threshold may have been chosen
+    # on the labels that are kept for it, and whom to send must not depend on those.
+    share, threshold = budget.share, policy.answer_at if rule.alpha is None else 1 - rule.alpha
+
+    def learn(some: JudgedQuestions) -> JudgeCalibration:
+        found = JudgeCalibration.fit(judge, some.scores, some.complete, some.numbers.odds)
+        return found.for_questions(some.numbers, threshold=threshold, share=share)
+
+    whole, p = learn(questions), np.empty(len(questions.complete))
+    half = np.random.default_rng(seed).permutation(len(p)) % 2 == 0
+    for learned in (half, ~half):
+        others = questions[~learned]
+        p[~learned] = learn(questions[learned]).probabilities(others.scores, others.numbers, share)
+    if aside is None:
+        return replace(whole, policy=rule.choose(p, questions.complete)), p
+    judged = whole.probabilities(aside.scores, aside.numbers, share)
+    return replace(whole, policy=rule.choose(judged, aside.complete)), p

@@ -1,0 +1,417 @@
+"""A language model that judges whether hits are complete, for the questions a gate is unsure of.
+
+    judge = ModelJudge(OpenAIModel("qwen", base_url="http://127.0.0.1:8080/v1"))
+    gate = suffice.Gate.load("my-gate", judge=judge)
+
+One request a list: the question, and the hits as fenced data. The first word of the answer is yes
+or no; where the server gives log-probabilities, they say how sure it is, and where it gives none,
+a few short answers vote, each with the hits in another order. What cannot be parsed is no opinion.
+Sentences of hits that read like orders to a model are not shown to it. `suffice.gate.judge` decides
+which questions are sent, and how much the word of the judge counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import sqlite3
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from suffice.answering.budget import Prices, estimate_tokens
+from suffice.answering.prompting import quote_inline, render_prompt, strip_invisible
+from suffice.errors import DataError, InputError, ModelError, did_you_mean
+from suffice.gate.gate import Gate
+from suffice.gate.gate_ref import GateRef
+from suffice.gate.judge import MAX_LOG_ODDS, JudgeBudget
+from suffice.integrations.openai import OpenAIModel
+from suffice.protocols import HitTexts, LanguageModel, component_name
+from suffice.text import sentences, without_accents
+from suffice.types import Cost, Opinion, printable
+
+__all__ = ["JudgeSpec", "ModelJudge", "judge_prompt", "parse_judgement"]
+
+MAX_CHARS = 9_000  # of all passages in a prompt: about 2,300 tokens
+MAX_TITLE, MAX_QUESTION, MAX_MISSING = 200, 1_000, 120  # characters
+MAX_TOKENS = 96  # of an answer
+VOTES, VOTE_TOKENS = 3, 4  # where there are no log-probabilities: answers, and tokens of the later
+CACHED = 10_000  # opinions in memory
+
+DEFAULT_MODEL = "default"  # servers of one model do not look at the name
+_BUDGET = ("share", "seconds", "money")
+
+# ---- the prompt
+
+# Words to a model, not to a reader. Whoever can write a document can write them; a judge that obeys
+# must not see them. Neutral text that looks the same loses a sentence, no more.
+_ADDRESSED = re.compile(
+    r"<\|.{0,40}?\|>|</?\s*(?:system|assistant|user|instructions?|passages?|tool_call|function)\b"
+    r"|\[/?\s*inst\s*\]|^\s*system\s*:|===|<<<|>>>"
+    r"|[\"'](?:p_complete|complete|action|answer|missing|verdict|support|accuracy|steps)[\"']\s*:"
+    r"|p_complete|\b(?:previous|prior|above|earlier|these|all|system)\s+(?:instructions?|prompts?)\b"
+    r"|\b(?:ignore|disregard|forget|override)\b.{0,60}\b(?:instructions?|prompts?|rules?|plan|above|"
+    r"previous|question|task|passages?)\b"
+    r"|\b(?:answer|reply|respond|say|output|return|print|write|state|conclude|decide|vote)\b\W+"
+    r"(?:\w+\W+){0,6}?[\"'“‘]?(?:yes|no|now|(?:in)?complete|(?:in)?sufficient|true|false|abstain)\b"
+    r"(?=[\"'”’]?\s*(?:$|[.!;,\n]))"
+    r"|\b(?:evidence|passages?|hits?|documents?|material|context|information|list)\b\W+(?:\w+\W+){0,4}?"
+    r"(?:is|are|seems?|looks?)\W+(?:\w+\W+){0,3}?(?:in)?(?:complete|sufficient|enough|present)\b"
+    r"|\bnothing\s+(?:\w+\s+){0,2}(?:is\s+)?missing\b|\byou\s+(?:are|must|should)\b"
+    r".{0,40}\b(?:gate|judge|language model|assistant|reviewer)\b"
+    r"|\b(?:judge|reviewer|gate|language model|assistant)\s+(?:must|should|shall|has to)\b"
+    r"|^\W*(?:needs|hits|missing|yes or no)\s*:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LOOK_ALIKES = str.maketrans("аеорсухіјѕԁӏοερατνικ", "aeopcyxijsdloepatvik")
+
+
+def is_addressed(text: str) -> bool:
+    """Whether a text reads like words to a model: an order, a verdict, a mark of a chat."""
+    plain = without_accents(strip_invisible(text).lower().translate(_LOOK_ALIKES))
+    return _ADDRESSED.search(plain) is not None
+
+
+def _shown(text: str) -> str:
+    """A text without sentences that read like orders."""
+    if not is_addressed(text):
+        return text
+    return " ".join(one for one in sentences(text) if not is_addressed(one))
+
+
+def judge_prompt(question: str, titles: Sequence[str], texts: Sequence[str]) -> str:
+    """The prompt for one list of hits, bounded in length: long hits are cut, short ones are not."""
+    shown = [(_shown(title[:MAX_TITLE]), _shown(text[: 2 * MAX_CHARS])) for title, text in
+             zip(titles, texts, strict=True)]  # fmt: skip
+    room = _room([len(title) + len(text) for title, text in shown])
+    passages = []
+    for number, (title, text) in enumerate(shown, start=1):
+        whole = " ".join(f"{title}: {text}".split()) if title else " ".join(text.split())
+        cut = whole if len(whole) <= room + 2 else f"{whole[:room].rsplit(' ', 1)[0]} …"
+        passages.append(f"[{number}] {cut}")
+    fenced = {"passages": "\n".join(passages) or "(none)"}
+    asked = quote_inline(" ".join(question.split()), longest=MAX_QUESTION)
+    return render_prompt("judge", fenced=fenced, question=asked)
+
+
+def _room(lengths: Sequence[int]) -> int:
+    """How many characters each passage may have, so that all have MAX_CHARS at most."""
+    left, count = MAX_CHARS, len(lengths)
+    for length in sorted(lengths):
+        if length * count > left:
+            return left // count
+        left, count = left - length, count - 1
+    return max(lengths, default=0)
+
+
+def rotated(given: HitTexts, vote: int) -> HitTexts:
+    """The same list for another vote: a model that reads in order reads it anew."""
+    question, titles, texts = given
+    start = vote * len(texts) // VOTES
+    return question, [*titles[start:], *titles[:start]], [*texts[start:], *texts[:start]]
+
+
+# ---- the answer
+
+_FIRST_WORD = re.compile(r"[\s\"'*`“‘(]*(yes|no)\b[\s.,;:!\"'*`”’)]*(?:$|\n)", re.IGNORECASE)
+_LINE = re.compile(r"^\W*(needs|hits|missing)\s*:\s*(.*)$", re.IGNORECASE | re.MULTILINE)
+_NOTHING = {"", "nothing", "none", "no", "n/a", "-", "nothing is missing"}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """An answer as it was parsed."""
+
+    complete: bool
+    hits: tuple[int, ...] = ()  # places, from 0
+    missing: str = ""
+
+
+def parse_judgement(text: str, hits: int) -> Judgement | None:
+    """The answer to `judge_prompt` for so many hits; None unless its first line is yes or no."""
+    first = _FIRST_WORD.match(text)
+    if first is None:
+        return None
+    lines = {name.lower(): value.strip() for name, value in reversed(_LINE.findall(text))}
+    named = (int(one) - 1 for one in re.findall(r"\b\d{1,3}\b", lines.get("hits", "")))
+    missing = " ".join(printable(lines.get("missing", "")).split())
+    if missing.rstrip(".").lower() in _NOTHING:
+        missing = ""
+    return Judgement(
+        first[1].lower() == "yes",
+        tuple(dict.fromkeys(one for one in named if 0 <= one < hits)),
+        missing[:MAX_MISSING],
+    )
+
+
+def first_token_log_odds(first: Mapping[str, float]) -> float | None:
+    """The log-odds of yes against no by the first token; None where it is neither."""
+    found = {"yes": 0.0, "no": 0.0}
+    for token, value in first.items():
+        word = token.strip(" \t\n\"'*`.,:▁Ġ").lower()
+        if word in found:
+            found[word] += math.exp(min(value, 0.0))
+    if not any(found.values()):
+        return None
+    # One that is not among the likeliest tokens is less likely than each of them.
+    least = max(min(math.exp(min(first.values())), 1e-3), 1e-9)
+    yes, no = (one or least for one in found.values())
+    return _bounded(math.log(yes / no))
+
+
+def _bounded(log_odds: float) -> float:
+    return max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, log_odds))
+
+
+# ---- the judge
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What a model said to one prompt, or why it said nothing."""
+
+    text: str = ""
+    first: Mapping[str, float] | None = None
+    tokens: tuple[int, int] = (0, 0)
+    error: str = ""
+
+
+class ModelJudge:
+    """A language model as a `suffice.protocols.Judge`.
+
+    `seconds` bounds one list with its votes. `cache` is a file that keeps opinions; without it they
+    are kept in memory. An opinion on the same question and hits is never asked for twice, but what
+    failed is.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        *,
+        name: str | None = None,
+        cache: Path | str | None = None,
+        prices: Prices | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not callable(getattr(model, "complete", None)):
+            hint = 'for example OpenAIModel("qwen", base_url="http://127.0.0.1:8080/v1")'
+            raise InputError(f"the model of a judge is a {type(model).__name__}", hint=hint)
+        self.model, self.name = model, name or component_name(model)
+        self.prices = prices or getattr(model, "prices", None) or Prices()
+        self._clock, self.lock = clock, threading.Lock()  # the lock: see suffice.gate.judge.Cascade
+        self._cache = _OpinionCache(None if cache is None else Path(cache))
+
+    def __repr__(self) -> str:
+        return f"ModelJudge({self.name!r})"
+
+    def within(self, seconds: float) -> ModelJudge:
+        """The same judge, and the same cache, with at most so many seconds for a list."""
+        within = getattr(self.model, "within", None)
+        hurried = object.__new__(ModelJudge)
+        hurried.__dict__.update(self.__dict__)
+        hurried.model = self.model if within is None else within(seconds)
+        return hurried
+
+    def judge(self, lists: Sequence[HitTexts]) -> list[Opinion]:
+        """An opinion on each list; one without log-odds says why in `error`."""
+        prompts = [judge_prompt(*one) for one in lists]
+        keys = [_key(self.name, prompt) for prompt in prompts]
+        found = {key: one for key in dict.fromkeys(keys) if (one := self._cache.get(key))}
+        fresh = {key: at for at, key in reversed([*enumerate(keys)]) if key not in found}
+        fresh = dict(sorted(fresh.items(), key=lambda item: item[1]))
+        if fresh:
+            asked = self._ask([lists[at] for at in fresh.values()])
+            for key, opinion in zip(fresh, asked, strict=True):
+                found[key] = opinion
+                if opinion.log_odds is not None:
+                    self._cache.put(key, opinion)
+        first = set(fresh.values())
+        return [
+            found[key] if at in first else replace(found[key], cached=True, cost=Cost())
+            for at, key in enumerate(keys)
+        ]
+
+    def _ask(self, lists: Sequence[HitTexts]) -> list[Opinion]:
+        started = self._clock()
+        replies = [[one] for one in self._replies([judge_prompt(*one) for one in lists])]
+        parsed = [parse_judgement(said[0].text, len(one[2])) for said, one in zip(replies, lists)]
+        scored = [first_token_log_odds(said[0].first or {}) for said in replies]
+        unsure = [at for at, one in enumerate(parsed) if one is not None and scored[at] is None]
+        votes = [(at, vote) for at in unsure if len(lists[at][2]) > 1 for vote in range(1, VOTES)]
+        more = self._replies(
+            [judge_prompt(*rotated(lists[at], vote)) for at, vote in votes], tokens=VOTE_TOKENS
+        )
+        for (at, _), reply in zip(votes, more, strict=True):
+            replies[at].append(reply)
+        seconds = (self._clock() - started) / max(len(lists), 1)
+        return [
+            self._opinion(replies[at], parsed[at], scored[at], seconds) for at in range(len(lists))
+        ]
+
+    def _replies(self, prompts: Sequence[str], *, tokens: int = MAX_TOKENS) -> list[_Reply]:
+        """What the model says to each prompt. A failure is a reply, too."""
+        found = [_Reply(error="no answer")] * len(prompts)
+        if isinstance(self.model, OpenAIModel):
+            for at, answer in self.model.iter_scored(prompts, max_tokens=tokens):
+                if isinstance(answer, ModelError):
+                    found[at] = _Reply(error=_safe_error(answer))
+                else:
+                    counted = answer.tokens or _estimated(prompts[at], answer.text)
+                    found[at] = _Reply(answer.text, answer.first, counted)
+            return found
+        for at, prompt in enumerate(prompts):
+            try:
+                (text,) = self.model.complete([prompt])
+                if not isinstance(text, str):
+                    raise ModelError("it did not return one text")
+            except (ModelError, ValueError) as error:
+                found[at] = _Reply(error=_safe_error(error))
+                continue
+            counted = getattr(self.model, "last_tokens", None) or _estimated(prompt, text)
+            found[at] = _Reply(text, None, counted)
+        return found
+
+    def _opinion(
+        self,
+        replies: Sequence[_Reply],
+        parsed: Judgement | None,
+        scored: float | None,
+        seconds: float,
+    ) -> Opinion:
+        used_in, used_out = (sum(one.tokens[side] for one in replies) for side in (0, 1))
+        money = (used_in * self.prices.tokens_in + used_out * self.prices.tokens_out) / 1e6
+        cost = Cost(0, len(replies), used_in + used_out, round(seconds, 6), round(money, 9))
+        if parsed is None:
+            error = replies[0].error or "its answer does not begin with yes or no"
+            return Opinion(None, error=error, cost=cost)
+        if scored is None:
+            heard = [parse_judgement(one.text, 0) for one in replies]
+            said = [one.complete for one in heard if one is not None]
+            scored = math.log((sum(said) + 0.5) / (len(said) - sum(said) + 0.5))
+        return Opinion(scored, parsed.missing, parsed.hits, cost=cost)
+
+
+def _safe_error(error: Exception) -> str:
+    """Short, in one line: a server may repeat the prompt, and so a hit, in what it says."""
+    return " ".join(printable(str(error)).split())[:120] or type(error).__name__
+
+
+def _estimated(prompt: str, text: str) -> tuple[int, int]:
+    return estimate_tokens(prompt), estimate_tokens(text)
+
+
+def _key(name: str, prompt: str) -> str:
+    return hashlib.sha256(f"{name}\0{prompt}".encode("utf-8", "replace")).hexdigest()
+
+
+class _OpinionCache:
+    """Opinions by question and hits: the latest in memory, all of them in a file where there is
+    one. No text of a hit is in it, but what the judge calls missing."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self._lock = path, threading.Lock()
+        self._known: OrderedDict[str, Opinion] = OrderedDict()
+        if path is None:
+            return
+        table = "opinions (key TEXT PRIMARY KEY, opinion TEXT NOT NULL) WITHOUT ROWID"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(path, timeout=30)) as db, db:
+                db.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+        except (OSError, sqlite3.Error) as error:
+            message = f"{path} cannot hold opinions: {error}"
+            raise DataError(message, hint="remove the file, or choose another") from error
+
+    def get(self, key: str) -> Opinion | None:
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        if self._path is None:
+            return None
+        try:
+            with closing(sqlite3.connect(self._path, timeout=30)) as db:
+                query = "SELECT opinion FROM opinions WHERE key = ?"
+                row = db.execute(query, (key,)).fetchone()
+            value = None if row is None else json.loads(row[0])
+            return None if value is None else Opinion(value[0], value[1], tuple(value[2]))
+        except (sqlite3.Error, ValueError, LookupError, TypeError):
+            return None  # damaged: it is asked for again
+
+    def put(self, key: str, opinion: Opinion) -> None:
+        with self._lock:
+            self._known[key] = opinion
+            while len(self._known) > CACHED:
+                self._known.popitem(last=False)
+        if self._path is None:
+            return
+        value = json.dumps([opinion.log_odds, opinion.missing, list(opinion.hits)])
+        try:
+            with closing(sqlite3.connect(self._path, timeout=30)) as db, db:
+                db.execute("INSERT OR REPLACE INTO opinions VALUES (?, ?)", (key, value))
+        except sqlite3.Error:
+            pass  # a full disk costs a call more, and no verdict
+
+
+# ---- by name, for commands and services
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSpec:
+    """A judge as commands name it: http://host:8080/v1#model, or the name of a model; with limits
+    like share=0.1, seconds=2, money=5, price_in=0.15, price_out=0.6."""
+
+    judge: str
+    limits: tuple[str, ...] = ()
+    cache: str | None = None
+
+    @property
+    def budget(self) -> JudgeBudget:
+        given = self._numbers()
+        return JudgeBudget(**{name: given[name] for name in _BUDGET if name in given})
+
+    def open(self) -> ModelJudge:
+        given = self._numbers()
+        url, _, model = self.judge.partition("#") if "://" in self.judge else ("", "", self.judge)
+        prices = Prices(given.get("price_in", 0.0), given.get("price_out", 0.0))
+        if "money" in given and prices == Prices():
+            raise InputError(
+                "a budget of money for the judge needs the prices of a million tokens",
+                hint="add --judge-limit price_in=0.15 --judge-limit price_out=0.60",
+            )
+        seconds = self.budget.seconds
+        name = model or DEFAULT_MODEL
+        client = OpenAIModel(
+            name, base_url=url or None, timeout_s=seconds, prices=prices, retries=1
+        )
+        return ModelJudge(client, cache=self.cache)
+
+    def on(self, gate: Gate) -> Gate:
+        """The gate with this judge behind it."""
+        return gate.with_judge(self.open(), self.budget)
+
+    def open_gate(self, ref: GateRef) -> Gate:
+        """A gate that is known by name, in any process, with this judge behind it."""
+        return self.on(ref.open())
+
+    def _numbers(self) -> dict[str, float]:
+        found = {}
+        for limit in self.limits:
+            name, _, value = limit.partition("=")
+            if name not in (*_BUDGET, "price_in", "price_out"):
+                known = (*_BUDGET, "price_in", "price_out")
+                raise InputError(
+                    f"judge: no limit is named {name!r}", hint=did_you_mean(name, known)
+                )
+            try:
+                found[name] = float(value)
+            except ValueError as error:
+                message = f"judge: {limit}: {value!r} is not a number"
+                raise InputError(message, hint=f"for example {name}=1") from error
+        return found
