@@ -112,7 +112,7 @@ def test_the_cross_encoder_comes_on_request_reads_each_pair_once_and_goes_on_whe
             return np.array([len(text) for text in texts], dtype=np.float32)
 
     monkeypatch.setitem(RERANKERS._factories, DEFAULT_RERANKER, Length)
-    slow = study(data=newsroom, encoders=("wordllama",), quality=True, reranked=6, cache=tmp_path)
+    slow = study(data=newsroom, encoders=("wordllama",), quality=True, limit=6, cache=tmp_path)
     assert len(slow.table("With the cross-encoder, wordllama").rows) == 7
     assert len(read) == len(set(read)) > 0
     kinds = [
@@ -128,7 +128,7 @@ def test_the_cross_encoder_comes_on_request_reads_each_pair_once_and_goes_on_whe
         "temporal",
     ]
     read.clear()
-    again = study(data=newsroom, encoders=("wordllama",), quality=True, reranked=6, cache=tmp_path)
+    again = study(data=newsroom, encoders=("wordllama",), quality=True, limit=6, cache=tmp_path)
     assert not read
     assert again.to_json(timings=False) == slow.to_json(timings=False)
 
