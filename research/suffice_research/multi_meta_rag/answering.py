@@ -1,9 +1,9 @@
 """Answers from what was found without and with filters: the paper's Tables 3 and 4.
 
 The paper lets GPT-4 and PaLM read the first six chunks. Here the gate's own reader does, which
-finds a part of a chunk and so never says yes or no, and any language model that is given. An answer
-counts as MultiHop-RAG counts it, when it shares a word with the right one, and more strictly when
-it is the right one.
+finds a part of a chunk or says yes or no, and any language model that is given. An answer counts as
+MultiHop-RAG counts it, when it shares a word with the right one, and more strictly when it is the
+right one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 import suffice
-from suffice.answering.answer_type import AnswerType
 from suffice.answering.ask import AskPolicy
 from suffice.answering.extractive_reader import passage_from_document
 from suffice.answering.plan import whole_question_step
@@ -132,7 +131,7 @@ class CachedSpanReader:
     def read(
         self, questions: Sequence[str], passages: Sequence[Sequence[Document]]
     ) -> list[tuple[str, float]]:
-        """(answer, probability); "" for a question that asks for yes or no."""
+        """(answer, probability); "" where it finds none of the form that is asked for."""
         found = []
         for done, (question, shown) in enumerate(zip(questions, passages, strict=True), start=1):
             found.append(self._read(question, shown))
@@ -142,8 +141,6 @@ class CachedSpanReader:
 
     def _read(self, question: str, shown: Sequence[Document]) -> tuple[str, float]:
         step = whole_question_step(question)
-        if step.answer_type is AnswerType.YES_NO:
-            return "", 0.0
         texts = [self._made_by, question, *(f"{one.title}\0{one.text}" for one in shown)]
         key = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
         if key not in self._known:

@@ -50,8 +50,9 @@ from suffice_research.multi_meta_rag.filter_quality import (
     gold_metadata,
     published_filter,
 )
-from suffice_research.multi_meta_rag.published import OUTLETS_ELSEWHERE
+from suffice_research.multi_meta_rag.published import OUTLETS_ELSEWHERE, published_words
 from suffice_research.multi_meta_rag.systems import DEPTH, FilterBench, K, Results, SystemOutcome
+from suffice_research.papers import with_items
 from suffice_research.stage_timer import StageTimer
 
 __all__ = [
@@ -86,6 +87,7 @@ NOTES = (
     "Bodies are partial in the copy of the corpus that this runs on, and 270 of 609 articles lack metadata (164 their source): "
     "compare rows with each other, not with published absolute figures. The paper's encoder is voyage-02, its reranker "
     "bge-reranker-large; here wordllama, bge-small-en-v1.5 and ms-marco-MiniLM-L-12-v2.",
+    f"The paper's figures, without and with the filter, are those of the copy of its text that we have: {published_words()}.",
     "Chunks of 256 words and marks, overlap 32; the 20 nearest that pass the filter; 10 are judged. The filter goes down into "
     "the store's search.",
     "Official measures: a chunk counts when it holds a quoted fact, compared by letters and digits (the official script drops "
@@ -114,6 +116,7 @@ class _Data:
     folder: Path
 
 
+@with_items("multi-meta-rag")
 def study(
     *,
     seed: int = SEED,
@@ -249,8 +252,8 @@ def _sections(
             Section(
                 "Answers without and with filters",
                 tuple(tables.answers(found, seed)),
-                f"The first {CHUNKS_READ} chunks by {encoder}, read by each. Our reader finds a part of a chunk: it never says "
-                "yes or no, which most comparison and temporal questions ask for, and does not try to. *May abstain*: it says "
+                f"The first {CHUNKS_READ} chunks by {encoder}, read by each. Most comparison and temporal questions ask for yes "
+                "or no; our reader was trained on few of these. *May abstain*: it says "
                 f"'{INSUFFICIENT}' where its answer is not likely enough for `ask`.",
             )
         )

@@ -22,6 +22,7 @@ from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.study import Section, Study
 from suffice.protocols import LanguageModel, Progress, component_name
 from suffice.storage import package_versions, sha256_of
+from suffice_research.papers import with_items
 from suffice_research.par_rag import stopping, tables
 from suffice_research.stage_timer import StageTimer
 
@@ -57,6 +58,7 @@ NOTES = (
 )
 
 
+@with_items("par-rag")
 def study(
     *,
     seed: int = SEED,
