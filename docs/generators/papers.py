@@ -118,10 +118,10 @@ def _said(items: Sequence[StudyItem], what: str) -> str:
 
 # ------------------------------------------------------------------------------------ the picture
 
-WIDTH, HEIGHT = 860, 470
+WIDTH, HEIGHT = 860, 440
 # (x, y, width, title, what it does, papers)
 BOXES = {
-    "corpus": (20, 30, 150, "corpus", "documents, metadata", ""),
+    "corpus": (20, 30, 160, "corpus", "documents, metadata", ""),
     "grade": (240, 30, 250, "grade", "knowledge graph, paths, questions", "GRADE"),
     "fit": (590, 30, 250, "fit", "labels to gate, threshold, promise", "MAGAF, FRAMES"),
     "search": (20, 190, 250, "search", "metadata filter, hybrid, rerank", "Multi-Meta-RAG, MAGAF"),
@@ -133,7 +133,7 @@ BOXES = {
 BOX_HEIGHT = 74
 # (points, label, label's place, side of the point that the label stands on)
 ARROWS = (
-    (((170, 67), (240, 67)), "", (0, 0), "middle"),
+    (((180, 67), (240, 67)), "", (0, 0), "middle"),
     (((490, 67), (590, 67)), "questions", (540, 59), "middle"),
     (((95, 104), (95, 190)), "", (0, 0), "middle"),
     (((715, 104), (715, 147), (460, 147), (460, 190)), "gate", (590, 139), "middle"),

@@ -20,7 +20,7 @@ from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.types import Document, FoundAnswer
 from suffice_research.embedding_cache import CachedReranker
 from suffice_research.multi_meta_rag.answering import CachedSpanReader, score_answers
-from suffice_research.multi_meta_rag.requests import all_requests, store_answers
+from suffice_research.multi_meta_rag.requests import all_requests, read_answers, store_answers
 from suffice_research.multi_meta_rag.study import study
 
 SOURCES = ("The Verge", "Fortune", "Wired", None)
@@ -187,7 +187,9 @@ def test_answers_from_another_machine_take_the_models_place(newsroom: Path, tmp_
             for one, text in zip(lines, texts, strict=True)
         )
     )
-    assert store_answers(requests, [answers], model="editor", cache=tmp_path) == 0
+    said = read_answers(requests, [answers])
+    assert len(said) == len(requests)
+    store_answers(requests, said, model="editor", cache=tmp_path)
     editor = Editor()
     model = CachedModel(editor, tmp_path / "answers.db")
     by_model = study(data=newsroom, encoders=("wordllama",), model=model)
@@ -195,10 +197,11 @@ def test_answers_from_another_machine_take_the_models_place(newsroom: Path, tmp_
     assert "can be read: 0." in by_model.table("A model's filters against").note
     answers.write_text('{"key": "extract/q0", "text": 3}\n')
     with pytest.raises(InputError, match=r"answers\.jsonl:1: expected a key and a text"):
-        store_answers(requests, [answers], model="editor", cache=tmp_path)
-    answers.write_text('{"key": "someone else\'s", "text": ""}\n')
+        read_answers(requests, [answers])
+    first = {"key": requests[0].key, "prompt": "of another version", "text": "{}"}
+    answers.write_text(json.dumps(first) + '\n{"key": "someone else\'s", "text": ""}\n')
     with pytest.raises(InputError, match="no line has a key"):
-        store_answers(requests, [answers], model="editor", cache=tmp_path)
+        read_answers(requests, [answers])
 
 
 def test_answers_count_as_the_benchmark_counts_them_and_more_strictly() -> None:

@@ -4,7 +4,8 @@
     python -m suffice_research.multi_meta_rag.requests --data DIR --model NAME --cache DIR \
         --answers extractor.answers.jsonl mmr-answers.answers.jsonl
 
-The first writes `extractor.prompts.jsonl` and `mmr-answers.prompts.jsonl`: a line for each request,
+With `--keep FILE` the second also writes the answers with a hash of their prompts; such an answer is
+taken only while its prompt is the same. The first writes `extractor.prompts.jsonl` and `mmr-answers.prompts.jsonl`: a line for each request,
 {"key", "messages", "max_tokens"}. The second takes lines of {"key", "text"} and puts the answers
 where `suffice reproduce multi-meta-rag --model NAME --cache DIR` looks for them. Later lines win.
 """
@@ -12,6 +13,7 @@ where `suffice reproduce multi-meta-rag --model NAME --cache DIR` looks for them
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -38,7 +40,7 @@ from suffice_research.multi_meta_rag.study import (
 )
 from suffice_research.multi_meta_rag.systems import FilterBench
 
-__all__ = ["Request", "all_requests", "store_answers"]
+__all__ = ["Request", "all_requests", "read_answers", "store_answers"]
 
 MAX_TOKENS = 256  # as the command line's model has it
 FILES = {"extractor": "extractor.prompts.jsonl", "answers": "mmr-answers.prompts.jsonl"}
@@ -49,6 +51,11 @@ class Request:
     key: str
     prompt: str
     schema: Mapping[str, Any] | None = None
+
+    @property
+    def digest(self) -> str:
+        text = json.dumps([self.prompt, self.schema], sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
     def line(self) -> str:
         messages = [{"role": "user", "content": self.prompt}]
@@ -103,10 +110,9 @@ class _Answered:
         return [self._answers[one] for one in prompts]
 
 
-def store_answers(
-    requests: Sequence[Request], files: Sequence[Path], *, model: str, cache: Path
-) -> int:
-    """Put the answers of these files into the cache; returns how many requests have none."""
+def read_answers(requests: Sequence[Request], files: Sequence[Path]) -> dict[str, str]:
+    """The answers in these files by key. One that was given to another prompt is left out."""
+    digests = {one.key: one.digest for one in requests}
     said: dict[str, str] = {}
     for path in files:
         for record in read_json_records(path, BadRecords()):
@@ -116,20 +122,26 @@ def store_answers(
                     f"{record.where}: expected a key and a text",
                     hint='a line looks like {"key": "extract/q0", "text": "{}"}',
                 )
-            said[key] = text
-    answered = [one for one in requests if one.key in said]
-    if not answered:
+            if key in digests and record.value.get("prompt", digests[key]) == digests[key]:
+                said[key] = text
+    if not said:
         raise InputError(
-            "no line has a key of the study's requests",
-            hint="write the requests again with --out, and keep their keys",
+            "no line has a key of the study's requests, with the same prompt",
+            hint="write the requests again with --out, answer them, and keep their keys",
         )
-    # An empty answer is stored, too: it is what the model said.
-    for one in answered:
-        known = _Answered(model, {one.prompt: said[one.key]})
-        store = CachedModel(known, Path(cache) / "answers.db")
-        store.forget([one.prompt], schema=one.schema)
-        store.complete([one.prompt], schema=one.schema)
-    return len(requests) - len(answered)
+    return said
+
+
+def store_answers(
+    requests: Sequence[Request], said: Mapping[str, str], *, model: str, cache: Path
+) -> None:
+    """Put the answers where the study's model looks for them first."""
+    for one in requests:
+        if one.key in said:
+            known = _Answered(model, {one.prompt: said[one.key]})
+            store = CachedModel(known, Path(cache) / "answers.db")
+            store.forget([one.prompt], schema=one.schema)
+            store.complete([one.prompt], schema=one.schema)
 
 
 def main() -> int:
@@ -143,6 +155,7 @@ def main() -> int:
     parser.add_argument("--answers", type=Path, nargs="+", help="files of answers to take in")
     parser.add_argument("--model", help="the name that --model of reproduce will have")
     parser.add_argument("--cache", type=Path, help="the folder that --cache of reproduce will have")
+    parser.add_argument("--keep", type=Path, help="write the answers with hashes of their prompts")
     args = parser.parse_args()
     if args.out is None and not (args.answers and args.model and args.cache):
         parser.error("pass --out, or --answers with --model and --cache")
@@ -155,8 +168,17 @@ def main() -> int:
                 print(f"wrote {len(requests[name])} requests to {args.out / file}")
         if args.answers:
             every = [one for some in requests.values() for one in some]
-            missing = store_answers(every, args.answers, model=args.model, cache=args.cache)
-            print(f"stored {len(every) - missing} answers; {missing} requests have none")
+            said = read_answers(every, args.answers)
+            store_answers(every, said, model=args.model, cache=args.cache)
+            print(f"stored {len(said)} answers; {len(every) - len(said)} requests have none")
+            if args.keep:
+                kept = (
+                    {"key": one.key, "prompt": one.digest, "text": said[one.key]}
+                    for one in every
+                    if one.key in said
+                )
+                lines = (json.dumps(one, ensure_ascii=False) + "\n" for one in kept)
+                write_atomically(args.keep, "".join(lines))
     except SufficeError as error:
         print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
         return 2
