@@ -51,6 +51,7 @@ __all__ = [
     "hide_judged",
     "load_cases",
     "pack",
+    "part_of",
 ]
 
 PARTS = LEARN, STACK, TEST, UNSEEN = ("learn", "stack", "test", "unseen")
@@ -439,14 +440,19 @@ SOURCES: Mapping[str, Callable[[Path], Iterator[Case]]] = {
 }
 
 
+def part_of(source: str, group: str) -> str:
+    """The part of a case: what a study may judge the reader by is in `test` or `unseen`."""
+    if source in UNSEEN_SOURCES:
+        return UNSEEN
+    if source in STACK_SOURCES:
+        return STACK
+    draw = int(hashlib.sha256(group.encode()).hexdigest()[:8], 16) % 100
+    stack, test = (25, 50) if source == "musique" else (12, 20)  # musique is small
+    return STACK if draw < stack else TEST if draw < test else LEARN
+
+
 def _with_part(case: Case) -> Case:
-    if case.source in UNSEEN_SOURCES:
-        return replace(case, part=UNSEEN)
-    if case.source in STACK_SOURCES:
-        return replace(case, part=STACK)
-    draw = int(hashlib.sha256(case.group.encode()).hexdigest()[:8], 16) % 100
-    stack, test = (25, 50) if case.source == "musique" else (12, 20)  # musique is small
-    return replace(case, part=STACK if draw < stack else TEST if draw < test else LEARN)
+    return replace(case, part=part_of(case.source, case.group))
 
 
 def load_cases(data: Path, everyday: Sequence[Path]) -> list[Case]:
