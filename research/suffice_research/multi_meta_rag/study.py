@@ -73,7 +73,7 @@ SEED = 42
 ENCODER_NAMES = ("wordllama", "bge-small-en-v1.5")
 # Questions for the slow parts, each kind in its share; --limit changes all of them.
 RERANKED = 60  # for the cross-encoder, which reads a few pairs a second
-READ = 200  # for our reader
+READ = 100  # for our reader, of the questions that it did not learn from
 EXTRACTED, ANSWERED = 360, 240  # for a language model
 MAX_CHARS = 12_000  # of passages in a prompt: six chunks whole
 CHUNK_TOKENS, CHUNK_OVERLAP = 256, 32
