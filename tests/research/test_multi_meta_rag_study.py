@@ -162,7 +162,7 @@ def test_a_model_extracts_and_answers_each_prompt_once_and_a_cache_is_asked_inst
     assert recall == pytest.approx(0.5)  # Fortune of both; the Prophet is not in the corpus
     assert rows["our filter"][3] == 1.0
     exact = {row[1]: row[3] for row in by_model.table("Accuracy of answers, exact").rows}
-    assert set(exact) == {"baseline", "published filter (GPT-3.5)", "our filter"}
+    assert set(exact) == {"baseline", "published filter (GPT-3.5)", "our filter", "nothing read"}
     assert all(isinstance(one, Interval) and one.value == 1.0 for one in exact.values())
     paper = [row for row in by_model.table("Accuracy of answers, a word").rows if row[2] is None]
     assert len(paper) == 4

@@ -435,6 +435,7 @@ def _answer_by_reader(
         ):
             found.answers[who, name] = score_answers(answers, gold)
             found.answer_kinds[who] = tuple(one.gold.kind or "" for one in asked)
+    _answer_yes(tables.READER, gold, found)
 
 
 def answer_contexts(
@@ -471,6 +472,14 @@ def _answer_by_model(
         ]
         said = complete_all(model, prompts, progress=progress, what=f"answering, {name}")
         found.answers[who, name] = score_answers(said, gold)
+    _answer_yes(who, gold, found)
+
+
+def _answer_yes(who: str, gold: Sequence[str], found: Results) -> None:
+    """What it is worth to say yes to everything: many questions ask for yes or no."""
+    nobody = f"'Yes' to the questions of {who}"
+    found.answers[nobody, tables.NOTHING] = score_answers(["Yes"] * len(gold), gold)
+    found.answer_kinds[nobody] = found.answer_kinds[who]
 
 
 class _NoFilter:

@@ -27,6 +27,7 @@ __all__ = [
     "BY_MODEL",
     "MEASURES",
     "MENDED",
+    "NOTHING",
     "OURS",
     "OURS_RERANKED",
     "PLAIN",
@@ -59,6 +60,7 @@ PUBLISHED_RERANKED = "published filter + rerank"
 OURS_RERANKED = "our filter + rerank"
 SHARED = "our filter + half rerank + quota"
 BY_MODEL = "model's filter"
+NOTHING = "nothing read"
 READER = "our reader"
 READER_ABSTAINS = "our reader, may abstain"
 MEASURES = {
@@ -210,7 +212,7 @@ def answers(found: Results, seed: int) -> Iterator[Table]:
             else "The answer's words are the right answer's words, in order.",
         )
     rows = []
-    for who in found.answer_kinds:
+    for who in (who for who, system in found.answers if system == BASELINE):
         base = found.answers[who, BASELINE]
         for system in (PUBLISHED, OURS):
             if (who, system) in found.answers:
@@ -315,7 +317,7 @@ def _extracted_words(found: Results, seed: int) -> Iterator[str]:
 
 def _answer_words(found: Results, seed: int) -> Iterator[str]:
     """What filters do for those who answer; "improves" only where the interval is above zero."""
-    for who in found.answer_kinds:
+    for who in (who for who, system in found.answers if system == BASELINE):
         ours, base = found.answers[who, OURS], found.answers[who, BASELINE]
         lift = paired_difference(ours.shares_word, base.shares_word, seed=seed)
         yield _said(
