@@ -77,8 +77,24 @@ bench: $(VENV)/.dev  ## time suffice against peers, as ratios; SHORT=1 for the s
 robustness: $(VENV)/.dev  ## kill, flood, fuzz and attack it, and count; hours, QUICK=1 for minutes, WRITE=1 stores the figures
 	$(BIN)/python -m robustness $(if $(QUICK),--quick) $(if $(WRITE),--write)
 
-reproduce: $(VENV)/.dev  ## reproduce a paper: PAPER=magaf (or frames, multi-meta-rag, par-rag, grade); DATA=folder of the real data
-	$(BIN)/suffice reproduce $(or $(PAPER),magaf) $(if $(DATA),--data $(DATA)) --out runs/$(or $(PAPER),magaf)
+PAPERS := magaf frames multi-meta-rag grade par-rag
+SLOW := frames multi-meta-rag grade# have a slow part
+ASKING := multi-meta-rag par-rag# can use a language model, and keep what it said
+DATA ?= $(or $(SUFFICE_DATA),$(wildcard ../shared/data))
+STUDY = $(BIN)/suffice reproduce $* $(if $(DATA),--data $(DATA)) $(if $(filter $*,$(SLOW)),--quality) $(if $(filter $*,$(ASKING)),--cache runs/cache)
+
+STUDIES = $(if $(MODEL),$(or $(filter $(or $(PAPER),$(ASKING)),$(ASKING)),$(error $(PAPER) asks no model: only $(ASKING))),$(or $(PAPER),$(PAPERS)))
+
+# A study that is done is not done again: a stopped run goes on. PAPER= always runs its study.
+reproduce: $(VENV)/.dev  ## run the papers' studies: all but those done, or PAPER=magaf; DATA=folder; MODEL=name BASE_URL=url asks a model
+	@$(if $(PAPER),rm -f runs/$(PAPER)/study.json runs/$(PAPER)-model/study.json)
+	@$(MAKE) --no-print-directory --keep-going $(patsubst %,runs/%$(if $(MODEL),-model)/study.json,$(STUDIES))
+
+runs/%-model/study.json:
+	$(STUDY) --model $(MODEL) $(if $(BASE_URL),--base-url $(BASE_URL)) --max-chars 12000 --out runs/$*-model
+
+runs/%/study.json:
+	$(STUDY) --out runs/$*
 
 docs: $(VENV)/.dev  ## write the generated pages of docs/, and build the site: site/index.html
 	$(BIN)/python -m docs.generators

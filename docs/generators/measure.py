@@ -60,6 +60,8 @@ def measure_retrieval(data: Path, work: Path) -> None:
 def measure_study(name: str, data: Path, work: Path) -> None:
     """Do a paper again, and store the study."""
     kept = ["--cache", str(work)] if name in CACHING_STUDIES else []
+    if first := results.answers_command(name):
+        run_command(first, data, *kept)
     run_command(results.study_command(name), data, "--out", str(work), *kept)
     store_study(work / "study.json", results.study_path(name))
 

@@ -5,13 +5,12 @@ A test compares them with the files.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from benchmarks import overview
 
-from docs.generators import answers, guarantees, judge, models, reference, results
-from docs.generators.markdown import NOTE, table
+from docs.generators import answers, guarantees, judge, models, papers, reference, results
+from docs.generators.markdown import NOTE, replace_between, table
 from docs.generators.paths import REFERENCE, RESULTS, ROOT
 from suffice.evaluation.tables import Cell, WithPublished, format_cell
 from suffice_research.hipporag import PAPERS
@@ -32,13 +31,7 @@ UNSEEN_NAMES = {
 
 def readme() -> str:
     """The README with its table as the runs have it."""
-    text = README.read_text(encoding="utf-8")
-    return re.sub(
-        f"{re.escape(BEGIN)}.*?{re.escape(END)}",
-        lambda _: f"{BEGIN}\n{readme_table()}\n{END}",
-        text,
-        flags=re.DOTALL,
-    )
+    return replace_between(README.read_text(encoding="utf-8"), BEGIN, END, readme_table())
 
 
 def readme_table() -> str:
@@ -99,9 +92,10 @@ def pages() -> dict[Path, str]:
     made = {REFERENCE / name: page() for name, page in reference.PAGES.items()}
     made |= {RESULTS / "performance.md": overview.page(RESULTS)}
     made |= results.pages() | models.pages() | guarantees.pages() | answers.pages()
-    made |= judge.pages()
-    return {path: NOTE + text for path, text in made.items()} | {README: readme()}
+    made |= judge.pages() | papers.pages()
+    written = {README: readme(), papers.HOWTO: papers.howto()}
+    return {path: NOTE + text for path, text in made.items()} | written
 
 
 def pictures() -> dict[Path, bytes]:
-    return models.gate_pictures() | results.pictures()
+    return models.gate_pictures() | results.pictures() | papers.pictures()

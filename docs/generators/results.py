@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docs.generators.paths import RESULTS, RUNS
+from docs.generators.paths import RESULTS, ROOT, RUNS
 from suffice.evaluation.figures import Figure, draw_figure
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
@@ -155,8 +155,32 @@ DRAWN_FIGURES = (
 )  # the paper's own figures, and what it means to act on them; the report has all
 
 
+# What a language model said once, on another machine, with hashes of its prompts: study -> (model, its answers).
+MODEL_ANSWERS = {
+    "multi-meta-rag": (
+        "Qwen2.5-Coder-1.5B-Instruct",
+        RUNS / "multi-meta-rag-answers.jsonl",
+    )
+}
+
+
 def study_command(name: str) -> str:
-    return f"suffice reproduce {name} --data $DATA{' --quality' if name in SLOW_STUDIES else ''} --out {name}"
+    slow = " --quality" if name in SLOW_STUDIES else ""
+    model, answers = MODEL_ANSWERS.get(name, ("", None))
+    asks = (
+        f" --model {model} --max-chars 12000 --cache cache" if answers and answers.is_file() else ""
+    )
+    return f"suffice reproduce {name} --data $DATA{slow}{asks} --out {name}"
+
+
+def answers_command(name: str) -> str | None:
+    """Puts the stored answers into the cache, so that nobody is asked; None where there are none."""
+    model, answers = MODEL_ANSWERS.get(name, ("", None))
+    if answers is None or not answers.is_file():
+        return None
+    module = f"suffice_research.{name.replace('-', '_')}.requests"
+    stored = answers.relative_to(ROOT).as_posix()
+    return f"python -m {module} --data $DATA --model {model} --cache cache --answers {stored}"
 
 
 def study_path(name: str) -> Path:
@@ -205,6 +229,8 @@ def study_page(study: Study, with_model: Study | None = None) -> str:
 def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
     named = {id(figure): picture for picture, figure in _study_figures(study).items()}
     yield f"# {study.title}\n"
+    if first := answers_command(study.name):
+        yield f"    {first}"
     yield f"    {study_command(study.name)}\n"
     yield (
         f"Seed {study.seed}. In brackets: 95 % bootstrap interval over questions. In parentheses: the paper's figure, and how "

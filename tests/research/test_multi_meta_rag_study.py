@@ -14,9 +14,13 @@ from tests.commands import suffice
 from suffice.errors import DataError, InputError
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
+from suffice.integrations.openai import CachedModel
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
+from suffice.types import Document, FoundAnswer
 from suffice_research.embedding_cache import CachedReranker
+from suffice_research.multi_meta_rag.answering import CachedSpanReader, score_answers
+from suffice_research.multi_meta_rag.requests import all_requests, read_answers, store_answers
 from suffice_research.multi_meta_rag.study import study
 
 SOURCES = ("The Verge", "Fortune", "Wired", None)
@@ -112,7 +116,7 @@ def test_the_cross_encoder_comes_on_request_reads_each_pair_once_and_goes_on_whe
             return np.array([len(text) for text in texts], dtype=np.float32)
 
     monkeypatch.setitem(RERANKERS._factories, DEFAULT_RERANKER, Length)
-    slow = study(data=newsroom, encoders=("wordllama",), quality=True, reranked=6, cache=tmp_path)
+    slow = study(data=newsroom, encoders=("wordllama",), quality=True, limit=6, cache=tmp_path)
     assert len(slow.table("With the cross-encoder, wordllama").rows) == 7
     assert len(read) == len(set(read)) > 0
     kinds = [
@@ -128,9 +132,108 @@ def test_the_cross_encoder_comes_on_request_reads_each_pair_once_and_goes_on_whe
         "temporal",
     ]
     read.clear()
-    again = study(data=newsroom, encoders=("wordllama",), quality=True, reranked=6, cache=tmp_path)
+    again = study(data=newsroom, encoders=("wordllama",), quality=True, limit=6, cache=tmp_path)
     assert not read
     assert again.to_json(timings=False) == slow.to_json(timings=False)
+
+
+class Editor:
+    """A model that names one outlet in every filter, and answers yes."""
+
+    name = "editor"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def complete(self, prompts: Sequence[str], *, schema: object = None) -> list[str]:
+        self.asked += prompts
+        said = '{"source": {"$in": ["Fortune", "The Daily Prophet"]}}' if schema else "Yes."
+        return [said] * len(prompts)
+
+
+def test_a_model_extracts_and_answers_each_prompt_once_and_a_cache_is_asked_instead(
+    newsroom: Path, tmp_path: Path
+) -> None:
+    editor = Editor()
+    model = CachedModel(editor, tmp_path / "answers.db")
+    by_model = study(data=newsroom, encoders=("wordllama",), model=model, limit=6)
+    rows = {row[0]: row for row in by_model.table("A model's filters against").rows}
+    recall = rows["model's filter (editor)"][3]
+    assert recall == pytest.approx(0.5)  # Fortune of both; the Prophet is not in the corpus
+    assert rows["our filter"][3] == 1.0
+    exact = {row[1]: row[3] for row in by_model.table("Accuracy of answers, exact").rows}
+    assert set(exact) == {"baseline", "published filter (GPT-3.5)", "our filter", "nothing read"}
+    assert all(isinstance(one, Interval) and one.value == 1.0 for one in exact.values())
+    paper = [row for row in by_model.table("Accuracy of answers, a word").rows if row[2] is None]
+    assert len(paper) == 4
+    assert len(editor.asked) == len(set(editor.asked)) > 6
+    editor.asked.clear()
+    again = study(data=newsroom, encoders=("wordllama",), model=model, limit=6)
+    assert not editor.asked
+    assert again.to_json(timings=False) == by_model.to_json(timings=False)
+
+
+def test_answers_from_another_machine_take_the_models_place(newsroom: Path, tmp_path: Path) -> None:
+    requests = [one for some in all_requests(newsroom).values() for one in some]
+    lines = [json.loads(one.line()) for one in requests]
+    assert set(lines[0]) == {"key", "messages", "max_tokens"}
+    assert len({one["key"] for one in lines}) == len(lines)
+    answers = tmp_path / "answers.jsonl"
+    texts = ["{}" if one["key"].startswith("extract") else "no" for one in lines]
+    answers.write_text(
+        "".join(json.dumps({"key": one["key"], "text": "late"}) + "\n" for one in lines[:1])
+        + "".join(
+            json.dumps({"key": one["key"], "text": text, "prompt_tokens": 9}) + "\n"
+            for one, text in zip(lines, texts, strict=True)
+        )
+    )
+    said = read_answers(requests, [answers])
+    assert len(said) == len(requests)
+    store_answers(requests, said, model="editor", cache=tmp_path)
+    editor = Editor()
+    model = CachedModel(editor, tmp_path / "answers.db")
+    by_model = study(data=newsroom, encoders=("wordllama",), model=model)
+    assert not editor.asked
+    assert "can be read: 0." in by_model.table("A model's filters against").note
+    answers.write_text('{"key": "extract/q0", "text": 3}\n')
+    with pytest.raises(InputError, match=r"answers\.jsonl:1: expected a key and a text"):
+        read_answers(requests, [answers])
+    first = {"key": requests[0].key, "prompt": "of another version", "text": "{}"}
+    answers.write_text(json.dumps(first) + '\n{"key": "someone else\'s", "text": ""}\n')
+    with pytest.raises(InputError, match="no line has a key"):
+        read_answers(requests, [answers])
+
+
+def test_answers_count_as_the_benchmark_counts_them_and_more_strictly() -> None:
+    scores = score_answers(
+        ["Yes, they do", "yes", "", "Insufficient information"],
+        ["Yes"] * 3 + ["Insufficient information."],
+    )
+    assert scores.shares_word.tolist() == [1, 1, 0, 1]
+    assert scores.exact.tolist() == [0, 1, 0, 1]
+
+
+def test_what_the_reader_read_is_read_once_and_a_line_that_was_cut_off_is_read_again(
+    tmp_path: Path,
+) -> None:
+    read: list[str] = []
+
+    def find(question: str, titles: object, texts: Sequence[str], fits: object) -> FoundAnswer:
+        read.append(question)
+        return FoundAnswer("Ada Lovelace", 0, 0, 12, 0.9)
+
+    shown = [[Document("a", "Ada Lovelace wrote the first program.")]]
+    for _ in range(2):
+        (found,) = CachedSpanReader(find, tmp_path).read(["Who wrote the first program?"], shown)
+        assert found == ("Ada Lovelace", 0.9)
+    assert read == ["Who wrote the first program?"]
+    kept = tmp_path / "reader-answers.jsonl"
+    kept.write_text(kept.read_text()[:-5])
+    CachedSpanReader(find, tmp_path).read(["Who wrote the first program?"], shown)
+    assert len(read) == 2
+    kept.write_text("no answers\n")
+    with pytest.raises(DataError, match=r"reader-answers\.jsonl cannot hold answers"):
+        CachedSpanReader(find, tmp_path)
 
 
 def test_a_file_that_cannot_hold_scores_is_named(tmp_path: Path) -> None:

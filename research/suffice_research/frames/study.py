@@ -39,6 +39,7 @@ from suffice_research.frames.prediction import (
 )
 from suffice_research.frames.retrieval import KS, NAMES, K, SearchResults
 from suffice_research.frames.tables import FramesResults
+from suffice_research.papers import with_items
 from suffice_research.stage_timer import StageTimer
 
 __all__ = ["SEED", "study"]
@@ -62,6 +63,7 @@ NOTES = (
 )
 
 
+@with_items("frames")
 def study(
     *,
     seed: int | None = None,

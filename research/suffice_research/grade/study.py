@@ -45,6 +45,7 @@ from suffice.types import Document
 from suffice_research.grade import tables
 from suffice_research.grade.correlations import measure_with_correlations
 from suffice_research.grade.tables import GradeResults
+from suffice_research.papers import with_items
 from suffice_research.stage_timer import StageTimer
 
 __all__ = ["DATASETS", "RETRIEVERS", "SEED", "K", "study"]
@@ -74,6 +75,7 @@ NOTES = (
 )
 
 
+@with_items("grade")
 def study(
     *,
     seed: int = SEED,

@@ -24,6 +24,7 @@ from suffice_research.magaf import published as paper
 from suffice_research.magaf import tables
 from suffice_research.magaf.protocol import EVERYONE, GATE, RETRIEVERS, Measurements, measure
 from suffice_research.magaf.tables import CALIBRATED, Setting
+from suffice_research.papers import with_items
 
 __all__ = ["study"]
 
@@ -52,6 +53,7 @@ NOTES = (
 )
 
 
+@with_items("magaf")
 def study(
     *,
     seed: int = 42,

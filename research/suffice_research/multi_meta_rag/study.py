@@ -11,28 +11,38 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from suffice.answering.span_reader import answer_finder
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, MissingExtraError, NotReadyError, SufficeError
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.study import Section, Study
 from suffice.gate.gate import Gate
-from suffice.protocols import Progress, Reranker
+from suffice.protocols import LanguageModel, Progress, Reranker, component_name
 from suffice.registry import ENCODERS, RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.retrieval.corpus import Corpus, chunk_documents
-from suffice.retrieval.filters import VocabularyExtractor, parse_answer
+from suffice.retrieval.filters import ModelExtractor, VocabularyExtractor, parse_answer
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of
-from suffice.types import Document, Filter
+from suffice.types import Document, Extraction, Filter
 from suffice_research.embedding_cache import CachedEncoder, CachedReranker
 from suffice_research.multi_meta_rag import tables
+from suffice_research.multi_meta_rag.answering import (
+    CHUNKS_READ,
+    INSUFFICIENT,
+    CachedSpanReader,
+    answer_prompt,
+    complete_all,
+    score_answers,
+)
 from suffice_research.multi_meta_rag.fact_recall import FactIndex
 from suffice_research.multi_meta_rag.filter_quality import (
     empty_filters,
@@ -40,15 +50,32 @@ from suffice_research.multi_meta_rag.filter_quality import (
     gold_metadata,
     published_filter,
 )
-from suffice_research.multi_meta_rag.published import OUTLETS_ELSEWHERE
+from suffice_research.multi_meta_rag.published import OUTLETS_ELSEWHERE, published_words
 from suffice_research.multi_meta_rag.systems import DEPTH, FilterBench, K, Results, SystemOutcome
+from suffice_research.papers import with_items
 from suffice_research.stage_timer import StageTimer
+from suffice_research.training.reader_data import TEST, part_of
 
-__all__ = ["SEED", "study"]
+__all__ = [
+    "ANSWERED",
+    "ENCODER_NAMES",
+    "EXTRACTED",
+    "MAX_CHARS",
+    "SEED",
+    "answer_contexts",
+    "draw_sample",
+    "model_extractor",
+    "read_data",
+    "study",
+]
 
 SEED = 42
 ENCODER_NAMES = ("wordllama", "bge-small-en-v1.5")
-RERANKED = 60  # questions for the cross-encoder, which reads a few pairs a second
+# Questions for the slow parts, each kind in its share; --limit changes all of them.
+RERANKED = 60  # for the cross-encoder, which reads a few pairs a second
+READ = 100  # for our reader, of the questions that it did not learn from
+EXTRACTED, ANSWERED = 360, 240  # for a language model
+MAX_CHARS = 12_000  # of passages in a prompt: six chunks whole
 CHUNK_TOKENS, CHUNK_OVERLAP = 256, 32
 OTHERS = {
     "hotpotqa": "hotpotqa",
@@ -61,6 +88,7 @@ NOTES = (
     "Bodies are partial in the copy of the corpus that this runs on, and 270 of 609 articles lack metadata (164 their source): "
     "compare rows with each other, not with published absolute figures. The paper's encoder is voyage-02, its reranker "
     "bge-reranker-large; here wordllama, bge-small-en-v1.5 and ms-marco-MiniLM-L-12-v2.",
+    f"The paper's figures, without and with the filter, are those of the copy of its text that we have: {published_words()}.",
     "Chunks of 256 words and marks, overlap 32; the 20 nearest that pass the filter; 10 are judged. The filter goes down into "
     "the store's search.",
     "Official measures: a chunk counts when it holds a quoted fact, compared by letters and digits (the official script drops "
@@ -68,6 +96,8 @@ NOTES = (
     "chunks; complete, articles: every article has a chunk there.",
     "A lenient filter, which ours are, lets an article without the field pass. The published ones are shown as a plain data "
     "base applies them, and softened in our way.",
+    "Seen and unseen: the encoders and the cross-encoder were not trained here. The fast gate that relaxes a filter and our reader "
+    "learned from this data set; the gate's row is of questions that it may have seen, the reader's answers are not.",
     "Chosen after looking at these questions: the weight of the cross-encoder (one half, of 0.3, 0.5 and 0.7, on 517 questions "
     "drawn with another seed), that a filter only gives way to a step that reaches the gate's target, and that target (0.7); "
     "and the rules of the extractor, written with an eye on what it got wrong.",
@@ -86,8 +116,10 @@ class _Data:
     chunks: list[Document]
     published: list[Mapping[str, Mapping[str, object]]]
     hashes: Mapping[str, str]
+    folder: Path
 
 
+@with_items("multi-meta-rag")
 def study(
     *,
     seed: int = SEED,
@@ -95,27 +127,30 @@ def study(
     quality: bool = False,
     progress: Progress | None = None,
     encoders: Sequence[str] = ENCODER_NAMES,
-    reranked: int = RERANKED,
+    limit: int | None = None,
+    model: LanguageModel | None = None,
+    max_chars: int = MAX_CHARS,
     cache: Path | None = None,
 ) -> Study:
     """The whole study. `data`: MultiHop-RAG's folder with the published filters, or the folder of
     all data sets.
 
-    `quality` adds the paper's last step: the cross-encoder reads the hits of `reranked` questions,
-    drawn by kind as they are among all. With a `cache` folder, vectors and scores are kept there,
-    so that a run which was stopped goes on.
+    `quality` adds the paper's last steps: the cross-encoder reads the hits of some questions, and
+    our reader answers some. A `model` extracts filters and answers in place of GPT-3.5, GPT-4 and
+    PaLM. `limit` is how many questions each of these takes, drawn by kind as they are among all.
+    With a `cache` folder, vectors, scores and answers are kept there, so that a run which was
+    stopped goes on.
     """
-    folder = _folder(data)
     clock, left_out = StageTimer(), list[str]()
-    material = _read(folder)
+    material = read_data(data)
     found = Results(
         kinds=tuple(one.gold.kind or "" for one in material.answerable),
         questions=len(material.everything),
     )
     with clock("filters"):
-        _judge_filters(material, found, folder.parent, clock)
+        _judge_filters(material, found, material.folder.parent, clock)
     facts = FactIndex(material.chunks, [example.gold.facts for example in material.answerable])
-    found.sample = _sampled(found.kinds, reranked, seed) if quality else ()
+    found.sample = _sampled(found.kinds, limit or RERANKED, seed) if quality else ()
     gate, judge = _gate(left_out), _reranker(left_out) if quality else None
     once = judge and CachedReranker(
         judge, cache, expected=2 * DEPTH * len(found.sample), progress=progress
@@ -136,11 +171,25 @@ def study(
             )
         with clock(f"searching by {name}"):
             found.benches[name] = _searched(
-                bench, _published_filters(material, bench.vocabulary), gate
+                bench, _published_filters(material.answerable, material, bench.vocabulary), gate
             )
         if once is not None:
             with clock(f"reranking for {name}"):
                 found.reranked[name] = _reranked(bench, material, once, found.sample)
+        if name != encoders[0]:
+            continue
+        if quality and (reader := _span_reader(left_out, cache, progress)) is not None:
+            with clock("reading"):
+                _answer_by_reader(
+                    bench, material, reader, found, draw_unlearned(material, limit or READ, seed)
+                )
+        if model is not None:
+            with clock("extracting by the model"):
+                asked = draw_sample(material, limit or EXTRACTED, seed)
+                _extract_by_model(bench, material, model, found, asked, progress)
+            with clock("answering by the model"):
+                asked = draw_sample(material, limit or ANSWERED, seed)
+                _answer_by_model(bench, material, model, found, asked, max_chars, progress)
     return Study(
         name="multi-meta-rag",
         title="Multi-Meta-RAG: filters from questions, without and with a language model",
@@ -150,11 +199,13 @@ def study(
             "depth": DEPTH,
             "k": K,
             "reranked questions": len(found.sample),
+            "model": None if model is None else component_name(model),
         },
         data=material.hashes,
         sections=_sections(
             found,
             seed,
+            next(iter(encoders), ""),
             len({fact for one in material.answerable for fact in one.gold.facts}),
             facts.unfound,
         ),
@@ -166,7 +217,9 @@ def study(
     )
 
 
-def _sections(found: Results, seed: int, facts: int, unfound: int) -> tuple[Section, ...]:
+def _sections(
+    found: Results, seed: int, encoder: str, facts: int, unfound: int
+) -> tuple[Section, ...]:
     says = (
         f"n = {len(found.kinds):,} questions with evidence. {unfound:,} of {facts:,} facts stand in no chunk whole. In "
         "brackets: 95 % bootstrap interval over questions."
@@ -187,6 +240,27 @@ def _sections(found: Results, seed: int, facts: int, unfound: int) -> tuple[Sect
         )
         shown = [table for name in found.reranked for table in tables.reranking(found, name, seed)]
         sections.append(Section("With the cross-encoder", tuple(shown), sample))
+    if found.extracted:
+        sections.append(
+            Section(
+                "Filters by a language model",
+                tuple(tables.extraction(found, seed)),
+                f"{found.extracted_questions} questions, drawn by the seed, each kind in its share; the other rows are of the "
+                "same questions. The model's filter is checked as `ModelExtractor` checks it; where no filter is in its answer, "
+                "it counts as none, as in the paper.",
+            )
+        )
+    if found.answers:
+        sections.append(
+            Section(
+                "Answers without and with filters",
+                tuple(tables.answers(found, seed)),
+                f"The first {CHUNKS_READ} chunks by {encoder}, read by each. Our reader learned from this data set: it answers "
+                "questions of the part that was kept from its training (source seen, questions unseen), so that its sample is not "
+                "the model's. Most comparison and temporal questions ask for yes or no. *May abstain*: it says "
+                f"'{INSUFFICIENT}' where its answer is not likely enough for `ask`.",
+            )
+        )
     return tuple(sections)
 
 
@@ -206,7 +280,8 @@ def _folder(data: Path | None) -> Path:
     raise InputError(f"{data} {fault}", hint=hint)
 
 
-def _read(folder: Path) -> _Data:
+def read_data(data: Path | None) -> _Data:
+    folder = _folder(data)
     dataset = load("multihop_rag", folder)
     everything = list(dataset.questions())
     articles = list(dataset.documents())
@@ -227,14 +302,15 @@ def _read(folder: Path) -> _Data:
         list(chunk_documents(articles, tokens=CHUNK_TOKENS, overlap=CHUNK_OVERLAP)),
         [published[one.question.text] for one in everything],
         {name: sha256_of(folder / name) for name in FILES},
+        folder,
     )
 
 
-def _published_filters(material: _Data, vocabulary: Vocabulary) -> list[Filter]:
+def _published_filters(
+    asked: Sequence[GoldQuestion], material: _Data, vocabulary: Vocabulary
+) -> list[Filter]:
     of = dict(zip((one.question.question_id for one in material.everything), material.published))
-    return [
-        published_filter(of[one.question.question_id], vocabulary) for one in material.answerable
-    ]
+    return [published_filter(of[one.question.question_id], vocabulary) for one in asked]
 
 
 # ---- measuring
@@ -314,6 +390,165 @@ def _searched(
     )
 
 
+# ---- a reader and a language model
+
+
+def draw_sample(held: _Data, size: int, seed: int) -> list[GoldQuestion]:
+    """Of all questions, null questions among them."""
+    kinds = [one.gold.kind or "" for one in held.everything]
+    return [held.everything[at] for at in _sampled(kinds, size, seed)]
+
+
+def draw_unlearned(held: _Data, size: int, seed: int) -> list[GoldQuestion]:
+    """Of the questions that our reader was not trained on: it has learned from the others."""
+    kept = [one for one in held.everything if part_of("multihop_rag", one.question.text) == TEST]
+    return [kept[at] for at in _sampled([one.gold.kind or "" for one in kept], size, seed)]
+
+
+def _span_reader(
+    left_out: list[str], cache: Path | None, progress: Progress | None
+) -> CachedSpanReader | None:
+    try:
+        find = answer_finder(Gate.load())
+    except (NotReadyError, MissingExtraError) as error:
+        left_out.append(f"Left out our reader: {error}.")
+        return None
+    return None if find is None else CachedSpanReader(find, cache, progress=progress)
+
+
+def _answer_by_reader(
+    bench: FilterBench,
+    held: _Data,
+    reader: CachedSpanReader,
+    found: Results,
+    asked: Sequence[GoldQuestion],
+) -> None:
+    if not asked:
+        return
+    gold = [one.gold.answer or "" for one in asked]
+    contexts = answer_contexts(bench, held, asked)
+    for name in (tables.BASELINE, tables.OURS):
+        readings = reader.read([one.question.text for one in asked], contexts[name])
+        for who, answers in (
+            (tables.READER, [answer for answer, _ in readings]),
+            (tables.READER_ABSTAINS, reader.or_abstain(readings)),
+        ):
+            found.answers[who, name] = score_answers(answers, gold)
+            found.answer_kinds[who] = tuple(one.gold.kind or "" for one in asked)
+    _answer_yes(tables.READER, gold, found)
+
+
+def answer_contexts(
+    bench: FilterBench, held: _Data, asked: Sequence[GoldQuestion]
+) -> dict[str, list[list[Document]]]:
+    """The chunks that are read, without a filter, with the published ones and with ours."""
+    questions = [one.question.text for one in asked]
+    published = _published_filters(asked, held, bench.vocabulary)
+    return {
+        tables.BASELINE: bench.found_chunks(bench.dense, questions, k=CHUNKS_READ),
+        tables.PUBLISHED: bench.found_chunks(
+            bench.dense, questions, k=CHUNKS_READ, filters=published
+        ),
+        tables.OURS: bench.found_chunks(bench.soft(), questions, k=CHUNKS_READ),
+    }
+
+
+def _answer_by_model(
+    bench: FilterBench,
+    held: _Data,
+    model: LanguageModel,
+    found: Results,
+    asked: Sequence[GoldQuestion],
+    max_chars: int,
+    progress: Progress | None,
+) -> None:
+    who = component_name(model)
+    found.answer_kinds[who] = tuple(one.gold.kind or "" for one in asked)
+    gold = [one.gold.answer or "" for one in asked]
+    for name, chunks in answer_contexts(bench, held, asked).items():
+        prompts = [
+            answer_prompt(one.question.text, shown, max_chars=max_chars)
+            for one, shown in zip(asked, chunks, strict=True)
+        ]
+        said = complete_all(model, prompts, progress=progress, what=f"answering, {name}")
+        found.answers[who, name] = score_answers(said, gold)
+    _answer_yes(who, gold, found)
+
+
+def _answer_yes(who: str, gold: Sequence[str], found: Results) -> None:
+    """What it is worth to say yes to everything: many questions ask for yes or no."""
+    nobody = f"'Yes' to the questions of {who}"
+    found.answers[nobody, tables.NOTHING] = score_answers(["Yes"] * len(gold), gold)
+    found.answer_kinds[nobody] = found.answer_kinds[who]
+
+
+class _NoFilter:
+    """Where the model names nothing that can be read, nothing is filtered."""
+
+    name = "none"
+
+    def extract(self, questions: Sequence[str]) -> list[Extraction]:
+        return [Extraction(Filter(lenient=True), self.name)] * len(questions)
+
+
+def model_extractor(model: LanguageModel, vocabulary: Vocabulary) -> ModelExtractor:
+    return ModelExtractor(model, vocabulary, fallback=_NoFilter())
+
+
+def _extract_by_model(
+    bench: FilterBench,
+    held: _Data,
+    model: LanguageModel,
+    found: Results,
+    asked: Sequence[GoldQuestion],
+    progress: Progress | None,
+) -> None:
+    questions = [one.question.text for one in asked]
+    extractor = model_extractor(_RememberingModel(model), bench.vocabulary)
+    prompts = [extractor.prompt(one) for one in questions]
+    complete_all(
+        extractor.model, prompts, schema=extractor.schema, progress=progress, what="extracting"
+    )
+    extracted = extractor.extract(questions)
+    found.extracted_questions = len(asked)
+    found.extracted_unread = sum(one.by != extractor.name for one in extracted)
+    filters = {
+        tables.OURS: [one.filter for one in bench.extractor.extract(questions)],
+        tables.PUBLISHED: _published_filters(asked, held, bench.vocabulary),
+        f"{tables.BY_MODEL} ({component_name(model)})": [one.filter for one in extracted],
+    }
+    gold = gold_metadata(asked, held.articles)
+    found.extracted = {name: filter_quality(some, gold) for name, some in filters.items()}
+    place = {one.question.question_id: at for at, one in enumerate(held.answerable)}
+    which = [place[one.question.question_id] for one in asked if one.question.question_id in place]
+    rows = np.array(which, dtype=int)
+    found.extracted_found = {tables.BASELINE: bench.outcome(bench.dense, which=which).rows(rows)}
+    for name, some in filters.items():
+        at: list[Filter | None] = [None] * len(held.answerable)
+        for one, filter in zip(asked, some, strict=True):
+            if one.question.question_id in place:
+                at[place[one.question.question_id]] = replace(filter, lenient=True)
+        found.extracted_found[name] = bench.outcome(bench.soft(), filters=at, which=which).rows(
+            rows
+        )
+
+
+class _RememberingModel:
+    """Each prompt once: the extractor asks one by one for what was asked in blocks before."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model, self.name = model, component_name(model)
+        self._known: dict[str, str] = {}
+
+    def complete(
+        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        new = [one for one in dict.fromkeys(prompts) if one not in self._known]
+        if new:
+            self._known.update(zip(new, self.model.complete(new, schema=schema), strict=True))
+        return [self._known[one] for one in prompts]
+
+
 def _sampled(kinds: Sequence[str], size: int, seed: int) -> tuple[int, ...]:
     """Positions of `size` questions, each kind in its share: every n-th of the shuffled questions,
     put in order of kind.
@@ -340,7 +575,7 @@ def _reranker(left_out: list[str]) -> Reranker | None:
 def _reranked(
     bench: FilterBench, held: _Data, judge: Reranker, sample: Sequence[int]
 ) -> dict[str, SystemOutcome]:
-    published = _published_filters(held, bench.vocabulary)
+    published = _published_filters(held.answerable, held, bench.vocabulary)
     systems = {
         tables.BASELINE: (bench.dense, None),
         tables.PUBLISHED: (bench.dense, published),

@@ -26,6 +26,7 @@ from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.search import RerankRetriever, VectorSearch
 from suffice.retrieval.soft_filter import SoftFilter, SourceQuota, StepwiseFilter
 from suffice.types import DocId, Document, Filter, Hit
+from suffice_research.multi_meta_rag.answering import AnswerScores
 from suffice_research.multi_meta_rag.fact_recall import FactIndex
 from suffice_research.multi_meta_rag.filter_quality import FilterQuality
 
@@ -37,23 +38,25 @@ _AT_ONCE = 64
 
 
 class _CachedSearch:
-    """An encoder's vectors of the questions, made once."""
+    """An encoder's vectors of the questions, each made once."""
 
     def __init__(
         self, encoder: Encoder, questions: Sequence[str], progress: Progress | None
     ) -> None:
         self.name, self.dimension = encoder.name, encoder.dimension
-        self._vectors: dict[str, Floats] = {}
-        texts = list(dict.fromkeys(questions))
+        self._encoder, self._vectors = encoder, dict[str, Floats]()
+        self._add(questions, progress)
+
+    def _add(self, questions: Sequence[str], progress: Progress | None = None) -> None:
+        texts = [one for one in dict.fromkeys(questions) if one not in self._vectors]
         for start in range(0, len(texts), _AT_ONCE):
             block = texts[start : start + _AT_ONCE]
-            self._vectors.update(zip(block, encoder.encode(block, query=True)))
+            self._vectors.update(zip(block, self._encoder.encode(block, query=True)))
             if progress is not None:
-                progress(
-                    f"questions by {encoder.name}", min(start + _AT_ONCE, len(texts)), len(texts)
-                )
+                progress(f"questions by {self.name}", min(start + _AT_ONCE, len(texts)), len(texts))
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Floats:
+        self._add(texts)
         return (
             np.stack([self._vectors[text] for text in texts])
             if texts
@@ -95,6 +98,15 @@ class Results:
     kinds: tuple[str, ...] = ()
     sample: tuple[int, ...] = ()
     questions: int = 0
+    # By the language model, on a sample of all questions; rows of the others are of the same.
+    extracted: dict[str, FilterQuality] = field(default_factory=dict)
+    extracted_found: dict[str, SystemOutcome] = field(default_factory=dict)
+    extracted_questions: int = 0
+    extracted_unread: int = 0  # answers of the model without a filter in them
+    answers: dict[tuple[str, str], AnswerScores] = field(
+        default_factory=dict
+    )  # (who reads, system) -> scores
+    answer_kinds: dict[str, tuple[str, ...]] = field(default_factory=dict)  # who reads -> kinds
 
 
 class FilterBench:
@@ -147,6 +159,19 @@ class FilterBench:
             return p
 
         return StepwiseFilter(self.soft(), self.store, self.extractor, p_complete)
+
+    def found_chunks(
+        self,
+        retriever: Retriever,
+        questions: Sequence[str],
+        *,
+        k: int,
+        filters: Sequence[Filter | None] | None = None,
+    ) -> list[list[Document]]:
+        """The first k chunks of any questions, null questions among them."""
+        found = retriever.search(questions, k=k, filters=filters)
+        documents = {one.doc_id: one for one in self.store.documents()}
+        return [[documents[hit.doc_id] for hit in hits] for hits in found]
 
     # ---- judging
 

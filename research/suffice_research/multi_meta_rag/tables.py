@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,23 +16,31 @@ from suffice.evaluation.significance import (
     paired_difference,
 )
 from suffice.evaluation.tables import Cell, Table
+from suffice_research.multi_meta_rag.filter_quality import FilterQuality
+from suffice_research.multi_meta_rag.published import ANSWERS as PAPER_ANSWERS
 from suffice_research.multi_meta_rag.published import TABLE as PAPER
 from suffice_research.multi_meta_rag.systems import Results, SystemOutcome
 
 __all__ = [
     "BASELINE",
     "BASELINE_RERANKED",
+    "BY_MODEL",
     "MEASURES",
     "MENDED",
+    "NOTHING",
     "OURS",
     "OURS_RERANKED",
     "PLAIN",
     "PUBLISHED",
     "PUBLISHED_RERANKED",
     "QUOTA",
+    "READER",
+    "READER_ABSTAINS",
     "RELAXED",
     "SHARED",
     "SOFTENED",
+    "answers",
+    "extraction",
     "filters",
     "findings",
     "reranking",
@@ -50,6 +59,10 @@ BASELINE_RERANKED = "baseline + rerank"
 PUBLISHED_RERANKED = "published filter + rerank"
 OURS_RERANKED = "our filter + rerank"
 SHARED = "our filter + half rerank + quota"
+BY_MODEL = "model's filter"
+NOTHING = "nothing read"
+READER = "our reader"
+READER_ABSTAINS = "our reader, may abstain"
 MEASURES = {
     "MRR@10": "official_mrr@10",
     "MAP@10": "official_map@10",
@@ -61,6 +74,7 @@ MEASURES = {
 ARTICLES = "complete@10, articles"
 LIFTED = ("Hits@4", "MRR@10", "complete@4", "complete@10")
 KINDS = ("inference", "comparison", "temporal")
+ANSWER_KINDS = (*KINDS, "null")
 
 
 def _figures(outcome: SystemOutcome, seed: int) -> tuple[Cell, ...]:
@@ -136,14 +150,13 @@ def _published(name: str) -> str:
     return ", ".join(f"{label} {value:g}" for label, value in figures if value is not None)
 
 
-def filters(found: Results, seed: int) -> Iterator[Table]:
-    """Filter quality, emptied results, invented filters."""
+def _quality(title: str, quality: Mapping[str, FilterQuality], seed: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for name, one in found.quality.items():
+    for name, one in quality.items():
         exact = mean_interval(one.exact, seed=seed)
         dates = (one.date_precision, one.day_precision, one.date_recall)
         rows.append((name, exact, one.source_precision, one.source_recall, *dates))
-    known = found.quality[OURS]
+    known = quality[OURS]
     columns = (
         "filter",
         "exact source set",
@@ -157,7 +170,69 @@ def filters(found: Results, seed: int) -> Iterator[Table]:
         f"Sources: n = {int((~np.isnan(known.exact)).sum()):,} questions whose evidence has known sources; "
         f"dates: {known.days_gold:,} days of evidence; most questions name none. 'Of days': ranges left out."
     )
-    yield Table("Filters against the evidence's metadata", columns, tuple(rows), note)
+    return Table(title, columns, tuple(rows), note)
+
+
+def extraction(found: Results, seed: int) -> Iterator[Table]:
+    """A language model's filters beside the rules' and the published ones."""
+    title = "A model's filters against the evidence's metadata"
+    table = _quality(title, found.extracted, seed)
+    unread = f" Answers of the model without a filter that can be read: {found.extracted_unread}."
+    yield replace(table, note=table.note + unread)
+    n = len(next(iter(found.extracted_found.values())).facts.gold)
+    yield _systems(
+        "Retrieval with a model's filters",
+        found.extracted_found,
+        seed,
+        f"n = {n} of these questions have evidence. All filters are soft.",
+    )
+    yield _differences("A model's filters above the baseline", found.extracted_found, seed)
+
+
+def answers(found: Results, seed: int) -> Iterator[Table]:
+    """The paper's Tables 3 and 4: accuracy without and with filters, and by kind of question."""
+    for title, measure in (
+        ("Accuracy of answers, a word shared", "shares_word"),
+        ("Accuracy of answers, exact", "exact"),
+    ):
+        rows: list[tuple[Cell, ...]] = []
+        for (who, system), scores in found.answers.items():
+            values, kinds = getattr(scores, measure), np.array(found.answer_kinds[who])
+            by_kind = (mean_interval(values[kinds == kind], seed=seed) for kind in ANSWER_KINDS)
+            rows.append((who, system, len(values), mean_interval(values, seed=seed), *by_kind))
+        if measure == "shares_word":
+            nothing = (None,) * len(ANSWER_KINDS)
+            rows += [(who, system, None, value, *nothing) for who, system, value in PAPER_ANSWERS]
+        yield Table(
+            title,
+            ("read by", "filter", "n", "all", *ANSWER_KINDS),
+            tuple(rows),
+            "The paper's rows are over all 2,556 questions of the whole corpus; its figures by kind are not in our copy of it."
+            if measure == "shares_word"
+            else "The answer's words are the right answer's words, in order.",
+        )
+    rows = []
+    for who in (who for who, system in found.answers if system == BASELINE):
+        base = found.answers[who, BASELINE]
+        for system in (PUBLISHED, OURS):
+            if (who, system) in found.answers:
+                one = found.answers[who, system]
+                gains = (
+                    paired_difference(getattr(one, at), getattr(base, at), seed=seed)
+                    for at in ("shares_word", "exact")
+                )
+                rows.append((who, system, *gains))
+    yield Table(
+        "Answers with a filter above those without",
+        ("read by", "filter", "a word shared", "exact"),
+        tuple(rows),
+        "Paired bootstrap over questions, 1,000 resamples, 95 % interval.",
+    )
+
+
+def filters(found: Results, seed: int) -> Iterator[Table]:
+    """Filter quality, emptied results, invented filters."""
+    yield _quality("Filters against the evidence's metadata", found.quality, seed)
     yield Table(
         "Results that the filter empties",
         ("filter", "an article without the field fails", "it passes"),
@@ -220,6 +295,34 @@ def findings(found: Results, seed: int) -> Iterator[str]:
         yield (
             f"{encoder}, n = {len(found.sample)}: the cross-encoder alone moves complete@10 by {_signed(whole)} from our "
             f"filter's order, by half and with a quota by {_signed(half)}."
+        )
+
+    yield from _extracted_words(found, seed)
+    yield from _answer_words(found, seed)
+
+
+def _extracted_words(found: Results, seed: int) -> Iterator[str]:
+    """How the model's filters compare with ours and with the published ones."""
+    for name in found.extracted:
+        if name.startswith(BY_MODEL):
+            apart = {
+                other: paired_difference(
+                    found.extracted[name].exact, found.extracted[other].exact, seed=seed
+                )
+                for other in (OURS, PUBLISHED)
+            }
+            words = ", ".join(f"than {other} {_signed(one)}" for other, one in apart.items())
+            yield f"{name}: it names exactly the evidence's sources more or less often, {words}."
+
+
+def _answer_words(found: Results, seed: int) -> Iterator[str]:
+    """What filters do for those who answer; "improves" only where the interval is above zero."""
+    for who in (who for who, system in found.answers if system == BASELINE):
+        ours, base = found.answers[who, OURS], found.answers[who, BASELINE]
+        lift = paired_difference(ours.shares_word, base.shares_word, seed=seed)
+        yield _said(
+            (lift.low or 0) > 0,
+            f"answers by {who} are right more often with our filter: {_signed(lift)}, n = {len(base.exact)}",
         )
 
 

@@ -21,6 +21,7 @@ from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.study import Section, Study
 from suffice.protocols import LanguageModel, Progress
 from suffice.storage import package_versions, sha256_of
+from suffice_research.papers import with_items
 from suffice_research.par_rag import stopping, tables
 from suffice_research.par_rag.model_study import DATASETS_WITH_MODEL, data_folder, model_study
 from suffice_research.stage_timer import StageTimer
@@ -56,6 +57,7 @@ NOTES = (
 )
 
 
+@with_items("par-rag")
 def study(
     *,
     seed: int = SEED,

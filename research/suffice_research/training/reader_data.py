@@ -440,19 +440,19 @@ SOURCES: Mapping[str, Callable[[Path], Iterator[Case]]] = {
 }
 
 
-def _with_part(case: Case) -> Case:
-    if case.source in UNSEEN_SOURCES:
-        return replace(case, part=UNSEEN)
-    if case.source in STACK_SOURCES:
-        return replace(case, part=STACK)
-    return replace(case, part=part_of(case.source, case.group))
-
-
 def part_of(source: str, group: str) -> str:
-    """The part of the questions of a group, in a source that has all three."""
+    """The part of a case: what a study may judge the reader by is in `test` or `unseen`."""
+    if source in UNSEEN_SOURCES:
+        return UNSEEN
+    if source in STACK_SOURCES:
+        return STACK
     draw = int(hashlib.sha256(group.encode()).hexdigest()[:8], 16) % 100
     stack, test = (25, 50) if source == "musique" else (12, 20)  # musique is small
     return STACK if draw < stack else TEST if draw < test else LEARN
+
+
+def _with_part(case: Case) -> Case:
+    return replace(case, part=part_of(case.source, case.group))
 
 
 def load_cases(data: Path, everyday: Sequence[Path]) -> list[Case]:

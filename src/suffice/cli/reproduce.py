@@ -7,7 +7,9 @@ repository's `research` package has those of five papers.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +21,8 @@ from suffice.cli.output import command, print_json, progress_bar, say, say_writt
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
-    from suffice.evaluation.study import Study
+    from suffice.evaluation.study import Study, StudyItem
+    from suffice.evaluation.tables import Table
 
 
 @command
@@ -27,9 +30,14 @@ def reproduce(
     paper: Annotated[str | None, Argument(help="A study; without one they are listed.")] = None,
     data: Annotated[Path | None, Option(help="The folder of the real data sets.")] = None,
     out: Annotated[Path | None, Option(help="Folder for study.json and report.html.")] = None,
+    items: Annotated[
+        bool, Option("--items", help="Run nothing: list the paper's tables, figures and parts.")
+    ] = False,
     quality: Annotated[bool, Option("--quality", help="Also run the slow part.")] = False,
     cache: Annotated[Path | None, Option(help="Folder for vectors, scores and gates.")] = None,
-    limit: Annotated[int | None, Option(min=1, help="Questions per data set.")] = None,
+    limit: Annotated[
+        int | None, Option(min=1, help="Questions per data set, or for each slow part.")
+    ] = None,
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 60.0,
@@ -40,9 +48,13 @@ def reproduce(
     seed: Annotated[int | None, Option(help="Default: the one of the study.")] = None,
     json: opt.Json = False,
 ) -> None:
-    """Reproduce the tables and figures of a paper."""
+    """Reproduce the tables and figures of a paper.
+
+    Not all of them can be: `suffice reproduce PAPER --items` lists each one, whether it is done,
+    changed or not done, and why.
+    """
     from suffice.evaluation.report import require_report_extra, study_report
-    from suffice.evaluation.study import STUDIES, open_study
+    from suffice.evaluation.study import STUDIES, open_study, study_items
 
     names = STUDIES.names()
     if paper is None and names:
@@ -50,6 +62,10 @@ def reproduce(
         return
     paper = paper or "reproduce"
     run_study = open_study(STUDIES, paper)
+    if items:
+        rows = study_items(run_study, paper)
+        print_json([asdict(one) for one in rows]) if json else show_tables([_items_table(rows)])
+        return
     given = {"quality": quality or None, "cache": cache, "limit": limit, "model": model}
     given["workers"] = workers
     _check_options(paper, run_study, [name for name, value in given.items() if value is not None])
@@ -81,6 +97,15 @@ def reproduce(
         ) + f" --out {out.name} --seed {study.seed}"
         say_written(study.save(out / "study.json"))
         say_written(study_report(study, out / "report.html", command=typed))
+
+
+def _items_table(items: Sequence[StudyItem]) -> Table:
+    from suffice.evaluation.tables import Table
+
+    states = Counter(one.state for one in items)
+    counts = ", ".join(f"{count} {state}" for state, count in states.items())
+    rows = tuple((one.item, one.state, one.what, one.why) for one in items)
+    return Table("Tables, figures and parts", ("item", "state", "what", "why"), rows, f"{counts}.")
 
 
 def _check_options(paper: str, run_study: Callable[..., Study], given: list[str]) -> None:

@@ -6,6 +6,7 @@ for the timings. `evaluation.report.study_report` renders one as a page.
 
 Studies by name come from plug-ins, as entry points `study.NAME` in the group `suffice.plugins`.
 Each is a function `study(*, seed, data, progress, ...) -> Study`; `suffice reproduce NAME` runs it.
+It may have an attribute `items`, a function that returns the `StudyItem`s of its paper.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from suffice.evaluation.tables import Table
 from suffice.registry import Registry
 from suffice.storage import write_atomically
 
-__all__ = ["EXPERIMENTS", "STUDIES", "Section", "Study", "open_study"]
+__all__ = ["EXPERIMENTS", "STUDIES", "Section", "Study", "StudyItem", "open_study", "study_items"]
 
 VERSION = 1
 DIGITS = 6  # of every number in the document: more is noise, and it must not grow
@@ -98,6 +99,21 @@ class Study:
         return load_result(path, _study_from_json, kind="study", what="study", **options)
 
 
+@dataclass(frozen=True, slots=True)
+class StudyItem:
+    """A table, figure or named part of a paper, and what became of it in the study."""
+
+    item: str  # as the paper numbers or names it: "Table 3"
+    kind: str  # table, figure or component
+    what: str
+    state: str  # done, changed or not done
+    code: str  # module, or module:name
+    command: str
+    page: str  # in docs/
+    why: str = ""  # for whatever is not done as in the paper
+    shown: str = ""  # how the title of its table or figure begins, if not with `item`
+
+
 STUDIES: Registry[Study] = Registry("study")  # for `suffice reproduce NAME`
 EXPERIMENTS: Registry[Study] = Registry("experiment")  # on a user's own data set
 
@@ -110,6 +126,16 @@ def open_study(registry: Registry[Study], name: str) -> Callable[..., Study]:
             hint="in a clone of the repository, run: pip install ./research",
         )
     return registry.get(name)
+
+
+def study_items(run: Callable[..., Study], name: str) -> tuple[StudyItem, ...]:
+    """What of its paper a study shows, if it says so."""
+    items = getattr(run, "items", None)
+    if items is None:
+        raise InputError(
+            f"the study {name} does not list what it shows", hint="leave --items out, and run it"
+        )
+    return tuple(items())
 
 
 def _item_to_json(item: Table | Figure) -> dict[str, Any]:
