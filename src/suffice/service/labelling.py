@@ -361,12 +361,11 @@ class LabelQueue:
             said = replace(said, hits=tuple({"id": name} for name in item.ids))  # texts stay there
         self._history.add(place, said)
 
-    def _item_at(self, place: int) -> LabelItem:
+    def _item_at(self, place: int) -> LabelItem | None:
         with self.path.open("rb") as stream:
             stream.seek(place)
             said = parse_label(_record(stream.readline(MAX_RECORD_BYTES)))
-        assert isinstance(said, Label)  # the history has no other places
-        return _item_of(said)
+        return _item_of(said) if isinstance(said, Label) else None
 
 
 def _record(line: bytes) -> Record:
