@@ -44,8 +44,8 @@ def test_labelled_lists_are_never_judged(
         assert (judged.sum(axis=1) <= 90 - count).all()
         assert (judged[0] != judged[1]).any()
         for row in judged:
-            words = {lists.groups[at] for at in np.flatnonzero(row)}
-            assert words.isdisjoint(lists.groups[at] for at in np.flatnonzero(~row))
+            words = {lists.groups[at] for at in np.flatnonzero(row).tolist()}
+            assert words.isdisjoint(lists.groups[at] for at in np.flatnonzero(~row).tolist())
     assert found.before.shape == found.complete.shape == (90,)
 
 
@@ -57,9 +57,8 @@ def result(name: str, seen: str, *, better: float) -> DomainResult:
     after = np.clip(before + better * (complete - 0.5), 0.01, 0.99)
     p = np.tile(after, (3, 1))
     p[:, :30] = np.nan
-    return DomainResult(
-        name, seen, complete, before, (before > 0.5) * 1.0, {30: p}, {30: (p > 0.5) * 1.0}
-    )
+    answers, answered = (before > 0.5).astype(np.float64), (p > 0.5).astype(np.float64)
+    return DomainResult(name, seen, complete, before, answers, {30: p}, {30: answered})
 
 
 def test_a_study_says_what_is_reached_and_which_domain_is_worse(tmp_path: Path) -> None:

@@ -291,7 +291,8 @@ def _mean_of(
 
 SAYS = (
     "The standard gate as it ships, adapted with so many yes and no as `suffice adapt` does. {draws} times some random lists of "
-    "a domain are labelled and all others are judged; a figure is the mean over these draws. In brackets: 95 % bootstrap interval over lists. "
+    "a domain are labelled and all others are judged; a figure is the mean over these draws. In brackets: 95 % bootstrap interval over the judged lists; which lists were labelled adds "
+    "noise of its own. "
     "Without labels: the same judged lists, by the gate as it ships. Unseen: neither the reader nor the gate has learned from the "
     "domain. Kept: other questions of it were learned from. How much `adapt` shrinks was chosen with labels of some of these domains, also COVID-QA and everyday (decision 15): expect slightly less elsewhere. A domain takes "
     f"part where {MIN_JUDGED} lists or more are left to judge. By chance: the ECE of these probabilities if every one were true, which few "
@@ -306,7 +307,8 @@ def adaptation_study(
     if not found:
         raise InputError("no domain was measured", hint="give a folder with covidqa or squad2")
     counts = sorted({count for one in found for count in one.p})
-    shown = (_summary_table(found, counts), *_domain_tables(found, counts), _curves(found, counts))
+    tables = (_summary_table(found, counts), *_domain_tables(found, counts))
+    shown: tuple[Table | Curves, ...] = (*tables, _curves(found, counts))
     return Study(
         name="adaptation",
         title="The standard gate with a few labels",
@@ -360,9 +362,8 @@ def _domain_tables(found: Sequence[DomainResult], counts: Sequence[int]) -> Iter
         rows: list[tuple[Cell, ...]] = []
         for one in found:
             first = _figure(one, min(one.p), name, adapted=False)
-            cells = [_figure(one, n, name) if n in one.p else None for n in counts]
-            if name == "ECE":
-                cells = [None if cell is None else cell.value for cell in cells]  # type: ignore[misc]
+            found_at = [_figure(one, n, name) if n in one.p else Interval(None) for n in counts]
+            cells: list[Cell] = [cell if cell.low is not None else cell.value for cell in found_at]
             row = (one.name, one.seen, len(one.complete), float(one.complete.mean()))
             rows.append((*row, first.value, *cells))
         columns = ("domain", "seen", "n", "complete", "0", *map(str, counts))
