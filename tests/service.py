@@ -1,8 +1,16 @@
-"""A service for the tests: a library of films, a shipped gate, and a client in this process."""
+"""A service for the tests: a library of films, a shipped gate, and a client in this process, or a
+service in its own.
+"""
 
 from __future__ import annotations
 
+import http.client
 import json
+import os
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +26,7 @@ from suffice.service.middleware import RequestMiddleware
 from suffice.service.settings import Limits, Settings
 from suffice.service.state import Service
 
+ROOT = Path(__file__).parents[1]
 CHECK: dict[str, Any] = {
     "question": "Which film came out first, The Navigator or Metropolis?",
     "hits": [
@@ -54,6 +63,38 @@ def running_app(settings: Settings | None = None, **limits: Any) -> Iterator[Tes
         create_app(chosen), base_url="http://127.0.0.1", raise_server_exceptions=False
     ) as client:
         yield client
+
+
+@contextmanager
+def serving(*words: str, place: Path = ROOT) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """`suffice serve` with the fast gate on a free port, started in `place`, ready; then stopped."""
+    serve = ["serve", "--port", "0", "--preset", "fast", *words]
+    command = [sys.executable, "-m", "suffice", *serve]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    with subprocess.Popen(
+        command, cwd=place, env=environment, stderr=subprocess.PIPE, text=True
+    ) as running:
+        try:
+            assert running.stderr is not None
+            port = int(json.loads(running.stderr.readline())["address"].rsplit(":", 1)[1])
+            # a full pipe would stop it
+            threading.Thread(target=running.stderr.read, daemon=True).start()
+            while get(port, "/readyz")[0] != 200:
+                time.sleep(0.05)
+            yield port, running
+        finally:
+            running.terminate()
+            running.wait(30)
+
+
+def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
+    visit = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        visit.request("GET", path, headers=headers)
+        response = visit.getresponse()
+        return response.status, response.read()
+    finally:
+        visit.close()
 
 
 def service_of(client: TestClient) -> Service:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from suffice.datasets import read_labels
 from suffice.errors import EngineError, InputError
 from suffice.gate.gate import Gate
 from suffice.service import labelling
@@ -17,12 +18,12 @@ from suffice.service.labelling import (
     LEASE_S,
     LabelItem,
     LabelQueue,
-    distance,
     load_items,
     make_item,
     uncertainty,
 )
 from suffice.storage import append_record
+from suffice.text import jaccard
 
 TEA = "Who taught the teacher of Ada?"
 FILMS = "Which film came out first, The Navigator or Metropolis?"
@@ -75,9 +76,8 @@ def test_what_is_like_a_seen_question_comes_later(path: Path) -> None:
     for one in queue._candidates.values():
         one.uncertainty = {TEA: 0.9, near: 0.8, SOUP: 0.5}[one.item.question]
     assert [labelled(queue, "ada") for _ in range(3)] == [TEA, SOUP, near]
-    assert distance(frozenset("ab"), frozenset("ab")) == 0
-    assert distance(frozenset("ab"), frozenset("cd")) == 1
-    assert distance(frozenset(), frozenset()) == 0
+    assert jaccard(set("ab"), set("ab")) == jaccard(set(), set()) == 1
+    assert jaccard(set("ab"), set("cd")) == 0
 
 
 def test_the_gate_ranks_what_a_file_has(path: Path) -> None:
@@ -201,10 +201,30 @@ def test_enough_labels_of_both_kinds_name_the_next_command(path: Path) -> None:
     assert queue.next("ada")[1].adapt == "suffice adapt labels.jsonl --out my-gate"
 
 
-def test_a_label_needs_hits_that_are_there(path: Path) -> None:
-    with pytest.raises(InputError, match="no hit has the id 'b'"):
-        LabelQueue(path).answer(item(TEA), True, {"b": True}, "ada")
+def test_a_label_needs_hits_that_are_there_and_says_one_thing(path: Path) -> None:
+    for needed, says in (
+        ({"b": True}, "no hit has the id 'b'"),
+        ({"a": False}, "complete is yes, but no hit is needed"),
+    ):
+        with pytest.raises(InputError, match=says):
+            LabelQueue(path).answer(item(TEA), True, needed, "ada")
     assert not path.exists()
+
+
+def test_adapting_reads_what_the_page_counts(path: Path) -> None:
+    bare = make_item(f" {SOUP}\n", ["Leeks keep for days."])  # a hit without an id
+    queue = LabelQueue(path, [item(TEA), item(FILMS), bare])
+    for complete in (True, None, False):
+        labelled(queue, "ada", complete)
+    assert queue.undo("ada")  # the no
+    assert queue.undo("ada")  # the skip, not the yes
+    assert [one.complete for one in read_labels(path)] == [True]
+    assert queue.next("bob")[1].labelled == 1
+    labelled(queue, "ada")
+    labelled(queue, "ada")
+    append_record(path, {"query": "Who?", "contexts": ["A text."], "label": "no"})  # by a script
+    assert len(read_labels(path)) == queue.next("ada")[1].labelled == 4
+    assert queue.next("ada")[0] is None
 
 
 # ---- the file
@@ -230,7 +250,7 @@ def test_half_a_line_and_nonsense_lose_nothing_else(path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole + b'[1]\n{"question": 3, "hits": [], "complete": true}\n\xff\n'
                      b'{"undo": true, "question": [], "hits": {}}\n' + b"[" * 100_000 + b"\n"
-                     b'{"question": "x", "hits": ["a"], "complete": true}\n' + whole[:40])  # fmt: skip
+                     b'{"question": "x", "hits": [{}], "complete": true}\n' + whole[:40])  # fmt: skip
     queue = LabelQueue(path, [item(TEA), item(FILMS)])
     assert queue.next("bob")[1].labelled == 1
     other = labelled(queue, "bob")

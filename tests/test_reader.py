@@ -493,7 +493,7 @@ def test_a_gate_refuses_another_reader_than_its_own(tmp_path: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps(record))
     with pytest.raises(NotReadyError, match="was fitted with another reader") as caught:
         Gate.load(folder)
-    assert caught.value.hint == "fit it again: suffice fit"
+    assert caught.value.hint == "make it again: suffice adapt, or suffice fit"
 
 
 # ---- the cache

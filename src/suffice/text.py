@@ -9,6 +9,7 @@ from __future__ import annotations
 import calendar
 import re
 import unicodedata
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import date
 from itertools import filterfalse
@@ -27,6 +28,12 @@ def tokens(text: str) -> list[str]:
     if text.isascii():  # the same words, several times as fast
         return text.translate(_ASCII_WORDS).split()
     return _TOKEN.findall(text.casefold())
+
+
+def jaccard(one: Set[str], other: Set[str]) -> float:
+    """The share of words that two texts have in common; 1 where neither has any."""
+    together = len(one | other)
+    return len(one & other) / together if together else 1.0
 
 
 _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}

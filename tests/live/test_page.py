@@ -1,7 +1,7 @@
 """The page at `/` in a real browser: each flow by mouse or by keys, what goes wrong, what is empty,
 large type, a phone.
 
-Pictures for the docs are made on the way with SUFFICE_PICTURES=docs/images.
+The pictures of the docs are made on the way with SUFFICE_PICTURES=docs/images, as they are committed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,11 @@ pytestmark = (
     else pytest.mark.skip(reason="no chromium here: apt-get install chromium")
 )
 
-PICTURES = os.environ.get("SUFFICE_PICTURES")
+PICTURES, PICTURE_HEIGHT = os.environ.get("SUFFICE_PICTURES"), 1600
 LABEL_QUESTIONS = (
-    "Which film has the director born first, Shadows in Paradise or Dog Law?",
-    "Who is <b>Ada</b>, and <img src=x onerror='document.title=1'>?",
     "When did the director of the film Dog Law die?",
+    "Who is <b>Ada</b>, and <img src=x onerror='document.title=1'>?",
+    "Which film has the director born first, Shadows in Paradise or Dog Law?",
     "How long does leek soup keep in a fridge?",
     "Is bread sold in the village on Sundays?",
 )
@@ -58,7 +58,7 @@ LABEL_HITS = [
     {
         "id": "storm",
         "title": "Jerome Storm",
-        "text": "Jerome Storm (1890 – 1958) made films. " * 20,
+        "text": "Jerome Storm (1890 – 1958) made films. " + "He began as an actor in 1914. " * 20,
     },
     {"id": "bad", "title": "<i>Soup</i>", "text": "<script>document.title=2</script> of leeks"},
 ]
@@ -114,19 +114,25 @@ def gate_run() -> GateRun:
 
 @pytest.fixture(scope="module")
 def token(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """A file of keys, and a token that may read."""
+    """A file of keys, and a token that may read and label."""
     path = tmp_path_factory.mktemp("keys") / "keys.json"
-    return str(path), ApiKeys(path).create("page", ("read",))[0]
+    return str(path), ApiKeys(path).create("page", ("read", "label"))[0]
+
+
+def questions_to_label(folder: Path, questions: Sequence[str], hits: Sequence[Any]) -> str:
+    """A file of questions, each with the same hits."""
+    lines = [json.dumps({"question": one, "hits": hits}) for one in questions]
+    (folder / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return str(folder / "questions.jsonl")
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, token: tuple[str, str]) -> Iterator[str]:
-    """A service with films, a run and keys."""
+    """A service with films, a run, questions to label and keys."""
     place = tmp_path_factory.mktemp("page")
-    run = gate_run().save(place / "run.json")
-    with serving(
-        Settings(library=build_film_library(place / "cinema"), report=str(run), keys=token[0])
-    ) as at:
+    run, library = gate_run().save(place / "run.json"), build_film_library(place / "cinema")
+    label = questions_to_label(place, LABEL_QUESTIONS[:3:2], LABEL_HITS[:2])
+    with serving(Settings(library=library, report=str(run), label=label, keys=token[0])) as at:
         yield at
 
 
@@ -150,9 +156,9 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def labels(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """A service with questions to label, and its file of labels."""
-    lines = [json.dumps({"question": one, "hits": LABEL_HITS}) for one in LABEL_QUESTIONS]
-    (tmp_path / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    with serving(Settings(label=str(tmp_path / "questions.jsonl"), preset="fast")) as at:
+    with serving(
+        Settings(label=questions_to_label(tmp_path, LABEL_QUESTIONS, LABEL_HITS), preset="fast")
+    ) as at:
         yield at, tmp_path / "labels.jsonl"
 
 
@@ -189,9 +195,22 @@ def visit(browser: Any, address: str, token: tuple[str, str]) -> Iterator[Open]:
     assert [one for one in complaints if refused not in one] == []
 
 
-def picture(page: Any, name: str, **how: Any) -> None:
-    if PICTURES:
-        page.screenshot(path=str(Path(PICTURES) / f"page-{name}.png"), full_page=True, **how)
+def picture(page: Any, name: str, *, width: int = 760, top: str = "body") -> None:
+    """The page from this element on, as the docs show it."""
+    if not PICTURES:
+        return
+    before = page.viewport_size
+    page.set_viewport_size({"width": width, "height": 900})
+    box = page.locator(top).first.bounding_box()
+    whole, above = page.evaluate("[document.documentElement.scrollHeight, scrollY]")
+    y = max(box["y"] + above - 24, 0)
+    size = {"width": width, "height": min(PICTURE_HEIGHT, whole - y)}
+    path = str(Path(PICTURES) / f"page-{name}.png")
+    page.screenshot(path=path, full_page=True, clip={"x": 0, "y": y, **size})
+    from PIL import Image  # late: only here; 64 colours are enough, and a fourth of the size
+
+    Image.open(path).quantize(64).save(path, optimize=True)
+    page.set_viewport_size(before)
 
 
 def checked(page: Any, question: str, hits: str) -> None:
@@ -233,7 +252,7 @@ def test_a_gap_is_seen_and_expanding_closes_it(visit: Open) -> None:
     assert steps.count() >= 3
     assert "+ Aki Kaurismäki" in " ".join(steps.all_inner_texts())
     expect(page.locator(".hits")).to_contain_text("Aki Kaurismäki (born 4 April 1957)")
-    picture(page, "expand")
+    picture(page, "expand", top=".verdict")
 
 
 def test_a_hit_of_a_question_without_names_shows_the_words_it_holds(visit: Open) -> None:
@@ -480,6 +499,54 @@ def test_the_keyboard_goes_through_it_all_and_focus_follows_the_view(visit: Open
     )
 
 
+def press_until(page: Any, key: str, target: Any) -> None:
+    """Press a key until this has the focus."""
+    for _ in range(60):
+        if target.evaluate("one => one === document.activeElement"):
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"{key} does not lead to {target}")
+
+
+def test_every_view_can_be_used_by_keyboard_alone_on_a_phone(visit: Open) -> None:
+    page = visit(viewport={"width": 360, "height": 740})
+
+    def go_to(view: str) -> None:
+        press_until(page, "Shift+Tab", page.get_by_role("link", name=view, exact=True))
+        page.keyboard.press("Enter")
+
+    def fill(field: str, text: str) -> None:
+        press_until(page, "Tab", page.locator(field))
+        page.keyboard.type(text)
+
+    fill("#check-question", "Who taught Ada?")
+    fill("#check-hits", "Ada was taught by Mary.")
+    press_until(page, "Tab", page.get_by_role("button", name="Check", exact=True))
+    page.keyboard.press("Enter")
+    expect(page.locator("#check-result .verdict")).to_be_visible()
+
+    go_to("Ask")
+    fill("#ask-question", COMPARISON)
+    press_until(page, "Tab", page.get_by_role("button", name="Ask", exact=True))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Dog Law", exact=True).first).to_be_visible()
+
+    go_to("Label")
+    expect(page.locator("#label-question")).to_be_visible()
+    page.keyboard.press("y")
+    expect(page.locator("#label-status")).to_have_text("Stored: complete.")
+    page.keyboard.press("u")
+    expect(page.locator("#label-status")).to_have_text("Undone.")
+    picture(page, "label")
+
+    go_to("Report")
+    expect(page.locator("#threshold-at")).to_have_text("0.70")
+    press_until(page, "Tab", page.get_by_role("slider", name="Answer from"))
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("#threshold-at")).to_have_text("0.72")
+
+
 @pytest.mark.parametrize(
     ("name", "how"),
     [
@@ -497,7 +564,8 @@ def test_nothing_is_cut_off_on_a_phone_or_at_twice_the_size(
     page.get_by_role("button", name="Fill in an example").click()
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.locator(".hits h3").last).to_be_visible()
-    picture(page, name)
+    if name == "phone":
+        picture(page, name, width=how["viewport"]["width"])
     for view in ("Check", "Ask", "Label", "Report"):
         page.get_by_role("link", name=view).click()
         page.wait_for_load_state("networkidle")

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +21,7 @@ pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 import psutil
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
-from tests.service import CHECK, build_film_library, events_of
+from tests.service import CHECK, build_film_library, events_of, get, serving
 from tests.small_world import COMPARISON
 from tests.test_service_errors import FORMS
 
@@ -35,41 +32,7 @@ pytestmark = [
     pytest.mark.xdist_group("serve"),
 ]  # in one process: the services are started once
 
-ROOT = Path(__file__).parents[2]
 BODY = json.dumps(CHECK).encode()
-
-
-@contextmanager
-def serving(*words: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """A service on a free port, ready; stopped at the end."""
-    serve = ["serve", "--port", "0", "--preset", "fast", *words]
-    command = [sys.executable, "-m", "suffice", *serve]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
-    ) as running:
-        try:
-            assert running.stderr is not None
-            port = int(json.loads(running.stderr.readline())["address"].rsplit(":", 1)[1])
-            threading.Thread(
-                target=running.stderr.read, daemon=True
-            ).start()  # a full pipe would stop it
-            while get(port, "/readyz")[0] != 200:
-                time.sleep(0.05)
-            yield port, running
-        finally:
-            running.terminate()
-            running.wait(30)
-
-
-def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
-    visit = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        visit.request("GET", path, headers=headers)
-        response = visit.getresponse()
-        return response.status, response.read()
-    finally:
-        visit.close()
 
 
 @pytest.fixture(scope="module")

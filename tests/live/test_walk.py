@@ -6,13 +6,7 @@ With the fast gate, which takes seconds here where the one that ships takes minu
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +26,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from playwright import sync_api as playwright
 from tests.commands import suffice as command
 from tests.live.test_page import BROWSER
+from tests.service import serving
 
 import suffice
 from suffice.evaluation import VerdictLog
@@ -43,7 +38,6 @@ pytestmark = (
     else pytest.mark.skip(reason="no chromium here: apt-get install chromium")
 )
 
-ROOT = Path(__file__).parents[2]
 NAMES = (
     "Alder Birch Cedar Damson Elm Fig Gorse Hazel Ivy Juniper Kale Larch Maple Nettle Oak Pine Quince"
     " Rowan Sorrel Thistle Umber Vetch Willow Yarrow Zinnia Aspen Bramble Clover Dill Endive Fennel"
@@ -103,21 +97,6 @@ class LibraryRetriever(BaseRetriever):
         ]
 
 
-@contextmanager
-def serving(place: Path, *words: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "suffice", "serve", "--port", "0", *words]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    with subprocess.Popen(
-        command, cwd=place, env=environment, stderr=subprocess.PIPE, text=True
-    ) as running:
-        assert running.stderr is not None
-        try:
-            yield json.loads(running.stderr.readline())["address"]
-        finally:
-            running.terminate()
-            running.stderr.read()
-
-
 def label_on_the_page(address: str, needs: dict[str, tuple[str, ...]], count: int) -> None:
     """Answer so many questions by key, as a person who reads question and hits."""
     with playwright.sync_playwright() as started:
@@ -159,10 +138,11 @@ def test_the_first_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         said = typed("report", "--shadow", "shadow.jsonl")
         assert "80" in said
         typed("report", "--shadow", "shadow.jsonl", "--labels", "ask.jsonl", "--count", 60)
-        with serving(
-            tmp_path, "--preset", "fast", "--label", "ask.jsonl", "--labels", "labels.jsonl"
-        ) as address:
-            label_on_the_page(address, needs, 40)
+        with serving("--label", "ask.jsonl", "--labels", "labels.jsonl", place=tmp_path) as (
+            port,
+            _,
+        ):
+            label_on_the_page(f"http://127.0.0.1:{port}", needs, 40)
 
         said = typed("adapt", "labels.jsonl", "--gate", "fast", "--out", "gate", "--force")
         assert "40 labels" in said

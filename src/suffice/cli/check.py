@@ -35,7 +35,10 @@ NEXT_STEP = {
     "expand": "search for the lines under 'look for', add the hits, and check again",
     "abstain": "do not answer from these hits; say what is missing, or search elsewhere",
 }
-FIT_STEP = "label some of your own questions, and make a gate that knows them: suffice fit --help"
+ADAPT_STEP = (
+    "label 20 questions or more, and adapt the gate to them: "
+    "suffice adapt labels.jsonl --out my-gate"
+)
 
 
 @command
@@ -136,7 +139,7 @@ def _check_one(
         print_json(verdict_record(question, verdict))
     else:
         print(verdict)
-        say("\nnext: " + (FIT_STEP if verdict.unfamiliar else NEXT_STEP[str(verdict.action)]))
+        say("\nnext: " + (ADAPT_STEP if verdict.unfamiliar else NEXT_STEP[str(verdict.action)]))
 
 
 def _read_hits(path: Path) -> list[Any]:

@@ -21,11 +21,11 @@ QUESTIONS = (
 )
 NEXT = """
 next, with your own documents:
-  suffice build documents.jsonl --out library         build a library
-  suffice fit --examples labelled.jsonl --out gate    fit the gate to your labels; a few
-                                                      are enough to adapt it: docs/howto/adapt.md
-  suffice serve --library library --gate gate         HTTP service, and a page on port 8080
-  suffice mcp --library library                       MCP; more in docs/howto/integrations.md"""
+  suffice build FOLDER --out library            build a library
+  suffice serve --labels labels.jsonl           label on the page what the gate has checked
+  suffice adapt labels.jsonl --out gate         adapt the gate to 20 labels or more
+  suffice serve --library library --gate gate   HTTP service, and a page on port 8080
+  suffice mcp --library library                 MCP; more in docs/howto/integrations.md"""
 
 
 @command

@@ -10,9 +10,10 @@ missing:
 `complete` is about the hits as they are given, `needed` about each of them, and `gold` names every
 document that the question needs, found or not. A later row about the same question and the same
 hits replaces the earlier one; {"undo": true, "question": …, "hits": …, "by": …} takes the last one
-of that person back (without `by`, of anybody). A row whose `complete` is null and that says nothing
-else is skipped. A `by` that begins with "judge:" says that a model gave the label (`suffice
-judge`): what a person says about the same list replaces it.
+of that person back (without `by`, of anybody); its hits may be ids. A row whose `complete` is null
+and that says nothing else is a question that was skipped: it replaces nothing. A `by` that begins
+with "judge:" says that a model gave the label (`suffice judge`): what a person says about the same
+list replaces it.
 
 What per-hit labels mean: with `complete` yes and every hit judged, the needed ones are the gold.
 With `complete` no they say nothing about what is missing. Alone they say "incomplete" where no hit
@@ -45,7 +46,10 @@ from suffice.types import DocId
 
 __all__ = [
     "Label",
+    "LabelHistory",
     "LabelledExamples",
+    "Undo",
+    "parse_label",
     "parse_labels",
     "read_labels",
     "read_lists",
@@ -125,6 +129,38 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class Undo:
+    """Takes the last label of a question and its hits back: of one person, or of anybody."""
+
+    question: str
+    hit_ids: tuple[frozenset[DocId], ...]  # bare strings are ids, or texts without one
+    by: str = ""
+
+    def means(self, label: Label) -> bool:
+        return label.hit_ids in self.hit_ids and self.by in ("", label.by)
+
+
+class LabelHistory:
+    """Labels that still count, in the order given, by a number of the caller's."""
+
+    def __init__(self) -> None:
+        self.labels: dict[int, Label] = {}
+        self._of_question: dict[str, list[int]] = {}
+
+    def add(self, number: int, said: Label | Undo) -> None:
+        numbers = self._of_question.setdefault(said.question, [])
+        if isinstance(said, Label):
+            self.labels[number] = said
+            numbers.append(number)
+            return
+        for at in reversed(numbers):
+            if said.means(self.labels[at]):
+                numbers.remove(at)
+                del self.labels[at]
+                return
+
+
+@dataclass(frozen=True, slots=True)
 class LabelledExamples:
     """The examples that a gate can learn from, and why the other labels were left out."""
 
@@ -184,17 +220,15 @@ def parse_labels(
     records: Iterable[Record], *, bad: BadRecords | None = None, score: str | None = None
 ) -> list[Label]:
     """The labels of such rows. Later ones replace earlier ones, and an undo takes one back."""
-    bad = BadRecords() if bad is None else bad
-    said: dict[tuple[str, frozenset[DocId]], list[Label]] = {}
-    rows = parse_records(records, bad, lambda record: (record, _parse_label(record, score)))
-    for record, label in rows:
-        history = said.setdefault((label.question, label.hit_ids), [])
-        if record.value.get("undo") is True:
-            last = [at for at, one in enumerate(history) if label.by in ("", one.by)][-1:]
-            history[:] = [one for at, one in enumerate(history) if at not in last]
-        elif label.says_anything:
-            history.append(label)
-    return [_decide(history) for history in said.values() if history]
+    bad, history = BadRecords() if bad is None else bad, LabelHistory()
+    rows = parse_records(records, bad, lambda record: parse_label(record, score))
+    for number, said in enumerate(rows):
+        history.add(number, said)
+    of_list: dict[tuple[str, frozenset[DocId]], list[Label]] = {}
+    for label in history.labels.values():
+        if label.says_anything:
+            of_list.setdefault((label.question, label.hit_ids), []).append(label)
+    return [_decide(said) for said in of_list.values()]
 
 
 def _decide(history: Sequence[Label]) -> Label:
@@ -295,16 +329,26 @@ def _distinct(label: Label) -> int:
 # ------------------------------------------------------------------------------------ one row
 
 
-def _parse_label(record: Record, score: str | None) -> Label:
+def parse_label(record: Record, score: str | None = None) -> Label | Undo:
+    """What one row says; InputError where it says nothing, or two things."""
     question = _question(record)
+    by, at = (optional_text(record, name) or "" for name in ("by", "at"))
+    if record.value.get("undo") is True:
+        return Undo(question, _undone_ids(record, question), by)
     hits, judged = _hits(record, question)
     complete, marks = _complete(record, score)
-    by, at = (optional_text(record, name) or "" for name in ("by", "at"))
     needed, gold = {**judged, **marks}, _gold(record)
     label = Label(question, hits, complete, needed, gold, by, at, record.where)
-    if record.value.get("undo") is not True:
-        _check_consistent(label, record)
+    _check_consistent(label, record)
     return label
+
+
+def _undone_ids(record: Record, question: str) -> tuple[frozenset[DocId], ...]:
+    found = [frozenset(hit["id"] for hit in _hits(record, question)[0])]
+    listed = record.value.get("hits")
+    if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
+        found.append(frozenset(listed))
+    return tuple(found)
 
 
 def _check_consistent(label: Label, record: Record) -> None:

@@ -51,6 +51,7 @@ __all__ = [
     "gate_fitter",
     "gate_inputs",
     "grouped_folds",
+    "is_seen",
     "parse_costs",
     "require_fit_extra",
     "run_gate",
@@ -139,8 +140,13 @@ def with_seen_questions(gate: Gate, texts: Iterable[str]) -> Gate:
 
 def count_seen(gate: Gate, texts: Sequence[str]) -> int:
     """How many of the questions the gate was fitted on; 0 for a gate that has no record of it."""
+    return sum(is_seen(gate, texts))
+
+
+def is_seen(gate: Gate, texts: Sequence[str]) -> list[bool]:
+    """Of each question, whether the gate was fitted on it."""
     known = set(gate.card.get(SEEN, ()))
-    return sum(_short_hash(text) in known for text in texts)
+    return [_short_hash(text) in known for text in texts]
 
 
 def _short_hash(text: str) -> str:

@@ -24,7 +24,7 @@ from suffice.evaluation.tables import Cell, Table
 from suffice.evaluation.verdict_log import JudgedTotal, LogContents, LoggedVerdict, Outcome
 from suffice.gate.drift import MIN_QUESTIONS, share_changed
 from suffice.storage import write_atomically
-from suffice.text import tokens
+from suffice.text import jaccard, tokens
 from suffice.types import LOW_FAMILIARITY, Action
 
 __all__ = ["ShadowSummary", "label_rows", "shadow_page", "summarize_log", "write_labels"]
@@ -301,17 +301,13 @@ def label_rows(rows: Sequence[Row], count: int) -> list[Row]:
         best = max(left, key=lambda at: _uncertainty(uncertain[at]) * (1 - likeness[at]))
         chosen[uncertain[best].question] = uncertain[best]
         for at in left:
-            likeness[at] = max(likeness[at], _jaccard(words[at], words[best]))
+            likeness[at] = max(likeness[at], jaccard(words[at], words[best]))
     return list(chosen.values())
 
 
 def _uncertainty(row: Row) -> float:
     """From 0 to 1: how near to one half p is, and how wide its interval."""
     return 0.5 * (1 - abs(2 * row.p_complete - 1)) + 0.5 * (row.high - row.low)
-
-
-def _jaccard(one: set[str], other: set[str]) -> float:
-    return len(one & other) / max(len(one | other), 1)
 
 
 def write_labels(rows: Sequence[Row], path: Path) -> Path:

@@ -598,9 +598,10 @@ def _shipped_fast(name: str, where: str) -> FastGate:
     gate = FastGate.open()
     if gate.name != name:
         found = f"{where} was fitted with another fast gate than this suffice has"
-        raise NotReadyError(found, hint="fit it again: suffice fit")
+        raise NotReadyError(found, hint=_refit(where))
     return gate
 
 
-def _refit(folder: Path) -> str:
-    return f"fit it again: suffice fit … --out {folder}"
+def _refit(folder: Path | str) -> str:
+    again = f"make it again: suffice adapt labels.jsonl --out {folder}"
+    return f"{again}; one that was not adapted: suffice fit … --out {folder}"

@@ -27,7 +27,7 @@ def _path(gate: str, preset: str) -> Path | None:
     if not Path(gate).exists():
         raise InputError(
             f"{gate} is not a gate: there is no such folder",
-            hint=f"{DEFAULT!r}, or make one: suffice fit … --out {gate}",
+            hint=f"{DEFAULT!r}, or make one: suffice adapt labels.jsonl --out {gate}",
         )
     return Path(gate)
 

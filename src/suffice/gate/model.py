@@ -55,7 +55,7 @@ Record = Mapping[str, Any]  # JSON
 REFIT = "fit and save the gate again"
 MODEL_FORMAT, MODEL_RECORD, MODEL_FOLDS = 2, "model.json", 5
 HIT_TREES, HIT_LEAVES, ABSENT_TREES = 200, 15, 60
-BOOSTED_TREES, EXTRA_TREES, EXTRA_LEAVES = 120, 100, 64
+BOOSTED_TREES, BOOSTED_LEAF, EXTRA_TREES, EXTRA_LEAVES = 120, 25, 100, 64
 STEADY_SHARE = 0.6  # of the steady model, where many data sets teach
 STEADY_PENALTY = 0.01  # on its weights
 MIN_PROBABILITY = 2e-3  # clipped to this, so that no submodel outweighs the rest
@@ -490,14 +490,15 @@ class Ensemble:
         """`names` are those of the columns, `data_sets` the data set of each row."""
         from sklearn.ensemble import ExtraTreesClassifier  # late: of the `fit` extra
 
-        trees = (
-            boosted_trees(BOOSTED_TREES, 25, seed),
-            ExtraTreesClassifier(
-                EXTRA_TREES, min_samples_leaf=4, max_leaf_nodes=EXTRA_LEAVES, max_features=0.3,
-                random_state=seed,
-            ),
+        extra_trees = ExtraTreesClassifier(
+            min(EXTRA_TREES, len(yes)), min_samples_leaf=4, max_leaf_nodes=EXTRA_LEAVES,
+            max_features=0.3, random_state=seed,
         )  # fmt: skip
-        boosted, extra = (BinaryClassifier.fit(rows, yes, model, min_rows=1) for model in trees)
+        extra = BinaryClassifier.fit(rows, yes, extra_trees, min_rows=1)
+        boosted = BinaryClassifier(rows.shape[1], float(yes.mean()))
+        if len(yes) >= 2 * BOOSTED_LEAF:  # fewer rows cannot be split
+            model = boosted_trees(BOOSTED_TREES, BOOSTED_LEAF, seed)
+            boosted = BinaryClassifier.fit(rows, yes, model, min_rows=1)
         directions = np.array([STEADY_DIRECTIONS.get(name, 0) for name in names])
         weights, teaching = _balanced_weights(
             yes, np.zeros(len(yes)) if data_sets is None else data_sets

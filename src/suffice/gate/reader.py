@@ -112,7 +112,7 @@ class Reader:
         reader = cls()
         if reader.name != name:
             found = f"{where} was fitted with another reader than this suffice has"
-            raise NotReadyError(found, hint="fit it again: suffice fit")
+            raise NotReadyError(found, hint="make it again: suffice adapt, or suffice fit")
         return reader
 
     def read(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> Reading:

@@ -16,10 +16,10 @@ A line of the file is an answer or takes one back; none is ever changed or remov
      "complete": true, "needed": {"…": true}, "by": "ada", "at": "2026-05-01T10:00:00+00:00"}
     {"undo": true, "question": "…", "hits": ["…"], "by": "ada", "at": "…"}
 
-`complete` is null where the question was skipped; `needed` is optional. An undo takes back the last
-answer before it with this question, these hit ids and this `by`. The file is all that is kept: a
-service that starts anew, or another one with the same file, continues there. A line that is not
-valid, like half of one after a crash, is passed over.
+`complete` is null where the question was skipped; `needed` is optional. `suffice.datasets.labels`
+reads such lines, here and for `suffice adapt`. The file is all that is kept: a service that starts
+anew, or another one with the same file, continues there. A line that is not valid, like half of one
+after a crash, is passed over.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from suffice.datasets.labels import Label, LabelHistory, parse_label
 from suffice.errors import EngineError, InputError, SufficeError, disk_hint
 from suffice.gate.gate import Gate
 from suffice.gate.hits import UNNAMED_ID_PREFIX, normalize_hits
 from suffice.lexicon import STOP_WORDS
-from suffice.storage import MAX_RECORD_BYTES, BadRecords, append_record, read_json_records
+from suffice.storage import MAX_RECORD_BYTES, BadRecords, Record, append_record, read_json_records
 from suffice.storage.fields import content_id, is_text, required_list, required_text
-from suffice.text import tokens
+from suffice.text import jaccard, tokens
 from suffice.types import Verdict
 
 ENOUGH = 20  # labels from which adapting is worth it
@@ -108,15 +109,6 @@ class _Candidate:
         return (FLOOR + (self.uncertainty or 0.0)) * (FLOOR + self.novelty)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    key: str
-    question: str
-    ids: list[str]
-    complete: bool | None
-    by: str
-
-
 def make_item(question: str, hits: Iterable[Any], *, k: int | None = None) -> LabelItem:
     """The question with its first k distinct hits, which may have any usual shape."""
     evidence = normalize_hits(question, hits, k=k).evidence
@@ -127,7 +119,7 @@ def make_item(question: str, hits: Iterable[Any], *, k: int | None = None) -> La
         doc_id = content_id(document.title, document.text) if unnamed else hit.doc_id
         texts = {"title": document.title, "text": document.text}
         records.append({"id": doc_id, **texts, "score": hit.score})
-    return LabelItem(question, tuple(records))
+    return LabelItem(question.strip(), tuple(records))
 
 
 def load_items(path: Path, *, k: int | None = None) -> list[LabelItem]:
@@ -170,12 +162,6 @@ def uncertainty(p: float, threshold: float | None) -> float:
     return 1 - abs(p - at) / max(at, 1 - at)
 
 
-def distance(one: frozenset[str], other: frozenset[str]) -> float:
-    """The Jaccard distance of two questions' words: 0 the same, 1 nothing in common."""
-    together = len(one | other)
-    return 1 - len(one & other) / together if together else 0.0
-
-
 class LabelQueue:
     """What is to be labelled, who is at what, and the file of labels. Any thread may call it."""
 
@@ -194,7 +180,7 @@ class LabelQueue:
         self._seen: set[frozenset[str]] = set()
         self._file: tuple[int, int] | None = None  # device and inode of what was read
         self._read_to = 0
-        self._answers: dict[int, _Answer] = {}  # by the position of their line, in order
+        self._history, self._keys = LabelHistory(), dict[int, str]()  # by the place of their line
         self._check_writable()
         self._read_new_lines()
         for item in items:
@@ -232,7 +218,7 @@ class LabelQueue:
 
     def _add(self, item: LabelItem, unsure: float | None = None) -> None:
         words = item.words
-        novelty = min((distance(words, one) for one in self._seen), default=1.0)
+        novelty = 1 - max((jaccard(words, one) for one in self._seen), default=0.0)
         self._candidates[item.key] = _Candidate(item, words, novelty, unsure)
 
     def _add_served(self, item: LabelItem, unsure: float | None = None) -> None:
@@ -251,7 +237,7 @@ class LabelQueue:
             return
         self._seen.add(words)
         for one in self._candidates.values():
-            one.novelty = min(one.novelty, distance(one.words, words))
+            one.novelty = min(one.novelty, 1 - jaccard(one.words, words))
 
     # ---- what people do
 
@@ -292,6 +278,7 @@ class LabelQueue:
         record["complete"] = complete
         if needed:
             record["needed"] = dict(needed)
+        parse_label(Record(record, "the label"))  # no line that adapting would refuse
         self._append(record, by)
         with self._lock:
             self._leases.pop(item.key, None)
@@ -300,7 +287,7 @@ class LabelQueue:
         """Take back this person's last answer, and give it to them again; False if none is left."""
         with self._lock:
             self._read_new_lines()
-            places = [at for at, one in self._answers.items() if one.by == by]
+            places = [at for at, one in self._history.labels.items() if one.by == by]
             item = self._item_at(places[-1]) if places else None
         if item is None:
             return False
@@ -325,12 +312,12 @@ class LabelQueue:
 
     def _done(self) -> dict[str, bool]:
         """Each labelled question, and what the last answer says."""
-        answers = self._answers.values()
-        return {one.key: one.complete for one in answers if one.complete is not None}
+        answers = ((at, one.is_complete) for at, one in self._history.labels.items())
+        return {self._keys[at]: complete for at, complete in answers if complete is not None}
 
     def _skipped(self, by: str) -> set[str]:
-        answers = self._answers.values()
-        return {one.key for one in answers if one.complete is None and one.by == by}
+        answers = self._history.labels.items()
+        return {self._keys[at] for at, one in answers if one.is_complete is None and one.by == by}
 
     def _progress(self, done: Mapping[str, bool], skipped: int, left: int) -> LabelProgress:
         labelled, complete = len(done), sum(done.values())
@@ -345,12 +332,12 @@ class LabelQueue:
         try:
             stream = self.path.open("rb")
         except FileNotFoundError:
-            self._file, self._read_to, self._answers = None, 0, {}
+            self._begin(None)
             return
         with stream:
             found = os.fstat(stream.fileno())
             if (found.st_dev, found.st_ino) != self._file or found.st_size < self._read_to:
-                self._file, self._read_to, self._answers = (found.st_dev, found.st_ino), 0, {}
+                self._begin((found.st_dev, found.st_ino))
             stream.seek(self._read_to)
             while line := stream.readline(MAX_RECORD_BYTES):
                 if not line.endswith(b"\n") and len(line) < MAX_RECORD_BYTES:
@@ -358,41 +345,35 @@ class LabelQueue:
                 self._apply(self._read_to, line)
                 self._read_to += len(line)
 
+    def _begin(self, file: tuple[int, int] | None) -> None:
+        self._file, self._read_to = file, 0
+        self._history, self._keys = LabelHistory(), {}
+
     def _apply(self, place: int, line: bytes) -> None:
         try:
-            record = json.loads(line)
-            question, by = record["question"], record.get("by")
-            if record.get("undo") is True:
-                self._take_back(question, record["hits"], by)
-                return
-            item, complete = _parse_item(record), record["complete"]
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            said = parse_label(_record(line))
+        except (SufficeError, ValueError, RecursionError):
             return
-        if not isinstance(complete, bool | None):
-            return
-        self._answers[place] = _Answer(item.key, question, item.ids, complete, str(by or ""))
-        self._see(item.words)
+        if isinstance(said, Label):
+            item = _item_of(said)
+            self._keys[place] = item.key
+            self._see(item.words)
+            said = replace(said, hits=tuple({"id": name} for name in item.ids))  # texts stay there
+        self._history.add(place, said)
 
-    def _take_back(self, question: str, ids: list[str], by: str | None) -> None:
-        for place, one in reversed(self._answers.items()):
-            if (one.question, one.ids) == (question, ids) and by in (None, one.by):
-                del self._answers[place]
-                return
-
-    def _item_at(self, place: int) -> LabelItem:
+    def _item_at(self, place: int) -> LabelItem | None:
         with self.path.open("rb") as stream:
             stream.seek(place)
-            return _parse_item(json.loads(stream.readline(MAX_RECORD_BYTES)))
+            said = parse_label(_record(stream.readline(MAX_RECORD_BYTES)))
+        return _item_of(said) if isinstance(said, Label) else None
 
 
-def _parse_item(record: Mapping[str, Any]) -> LabelItem:
-    """The question and hits of a line; TypeError if it has others."""
-    hits = [
-        {"id": hit["id"], "title": hit.get("title") or "", "text": hit.get("text") or ""}
-        | {"score": hit.get("score")}
-        for hit in record["hits"]
-    ]
-    texts = [record["question"], *(one for hit in hits for one in list(hit.values())[:3])]
-    if not all(map(is_text, texts)):
-        raise TypeError("a text is not one")
-    return LabelItem(record["question"], tuple(hits))
+def _record(line: bytes) -> Record:
+    value = json.loads(line)
+    if not isinstance(value, dict):
+        raise InputError("a label is a JSON object")
+    return Record(value, "the label")
+
+
+def _item_of(label: Label) -> LabelItem:
+    return LabelItem(label.question, tuple({"text": "", **hit} for hit in label.hits))

@@ -1,0 +1,482 @@
+"""What a few yes and no bring: the standard gate as it ships, adapted on domains that it has not
+learned from, or on other questions of domains that it has.
+
+    python -m suffice_research.training.adaptation_study --data DIR --readings FILE --out FILE
+
+Of each domain some lists are labelled and all others are judged, again and again with other draws,
+by `suffice.gate.training.adapt_gate`, which is what `suffice adapt` uses. Reading takes the time:
+what the reader says is kept in the file of readings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import InputError
+from suffice.evaluation.figures import Curves, Series
+from suffice.evaluation.gate_evaluation import is_seen
+from suffice.evaluation.metrics import auroc, brier, ece, ece_by_chance
+from suffice.evaluation.reading_cache import CachedReader
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
+from suffice.evaluation.significance import (
+    Difference,
+    Interval,
+    statistic_difference,
+    statistic_interval,
+)
+from suffice.evaluation.study import Section, Study
+from suffice.evaluation.tables import Cell, Table
+from suffice.gate.gate import FAST, Gate
+from suffice.gate.policy import PolicyRule
+from suffice.gate.reader import Reader
+from suffice.gate.training import LabelledQuestion, TrainingSet, adapt_gate, build_training_set
+from suffice.numeric import sigmoid
+from suffice.storage import package_versions
+from suffice_research.training.gate_data import GateData
+from suffice_research.training.reader_data import TEST
+from suffice_research.training.sources import SEED, ProgressLog, exit_code
+
+__all__ = ["COUNTS", "DOMAINS", "Domain", "DomainResult", "adaptation_study", "main", "measure"]
+
+Floats = npt.NDArray[np.float64]
+COUNTS = (10, 20, 30, 50, 100)
+DRAWS = 4
+QUESTIONS = 340  # of a data set, that lists are drawn of
+MIN_JUDGED = 40  # lists, of each draw
+BINS = 10
+UNSEEN, KEPT = "unseen", "kept"
+# To reach: labels -> figure. AUROC is a gain, ECE a most; both of the mean over the domains.
+AUROC_GAIN, MOST_ECE = {30: 0.03}, {30: 0.08, 100: 0.06}
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Lists of hits that are alike: ten of BM25, or (drawn) complete half of the time."""
+
+    source: str
+    kind: str  # of `GateData`: "", "drawn" or "single sentences"
+    lists: int  # at most
+
+    @property
+    def name(self) -> str:
+        return f"{self.source}, {self.kind}" if self.kind else self.source
+
+
+# As many lists as were read when the figures were made: a long list takes seconds.
+DOMAINS: Mapping[str, Sequence[Domain]] = {
+    # Neither the reader nor the gate has learned from them.
+    UNSEEN: (
+        Domain("covidqa", "", 100),
+        Domain("covidqa", "drawn", 138),
+        Domain("covidqa", "single sentences", 150),
+        Domain("everyday", "", 341),
+        Domain("everyday", "drawn", 341),
+    ),
+    # Other questions of these were learned from; the words of these questions never were.
+    KEPT: (
+        Domain("squad2", "drawn", 100),
+        Domain("policyqa", "", 100),
+        Domain("policyqa", "drawn", 206),
+        Domain("strategyqa", "", 170),
+        Domain("strategyqa", "drawn", 170),
+        Domain("entailmentbank", "", 105),
+        Domain("entailmentbank", "drawn", 105),
+        Domain("tatqa", "drawn", 125),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class DomainResult:
+    """One domain, judged by gates that were adapted to other lists of it.
+
+    By number of labels, an array of (draws, lists): NaN where the list was labelled.
+    """
+
+    name: str
+    seen: str
+    complete: Floats  # (lists,)
+    before: Floats  # (lists,), by the gate as it ships
+    answered_before: Floats
+    p: Mapping[int, Floats]
+    answered: Mapping[int, Floats]
+
+    def judged(self, count: int) -> npt.NDArray[np.bool_]:
+        return ~np.isnan(self.p[count])
+
+    def probabilities(self, count: int, *, adapted: bool) -> Floats:
+        """(draws, lists); before, of the same lists."""
+        p = self.p[count]
+        return p if adapted else np.where(np.isnan(p), np.nan, self.before)
+
+
+# ---- lists
+
+
+def draw_domains(
+    data: GateData, gates: Sequence[Gate], *, most: int | None = None, seed: int = SEED
+) -> dict[str, tuple[str, list[RetrievedQuestion]]]:
+    """The lists of each domain, and whether it was seen; none with a question that a gate knows.
+
+    Our everyday files that nothing was trained on are one domain.
+    """
+    unseen: dict[str, dict[str, list[RetrievedQuestion]]] = {}
+    for source, kinds in data.unseen(questions=QUESTIONS, seed=seed):
+        of = unseen.setdefault(source.split("/")[0], {})
+        for kind, lists in kinds.items():
+            of.setdefault(kind, []).extend(lists)
+    found = {}
+    for seen, domains in DOMAINS.items():
+        for one in domains:
+            if one.source not in data.names:
+                continue
+            if seen == UNSEEN:
+                lists = unseen[one.source][one.kind]
+            else:
+                options: Any = {"questions": QUESTIONS, "kind": one.kind, "seed": seed}
+                lists = data.judged(one.source, (TEST,), **options)
+            texts = [case.question.text for case in lists]
+            known = [any(flags) for flags in zip(*(is_seen(gate, texts) for gate in gates))]
+            fresh = [case for case, flag in zip(lists, known, strict=True) if not flag]
+            found[one.name] = seen, fresh[: min(one.lists, most or one.lists)]
+    return found
+
+
+def yes_or_no(case: RetrievedQuestion) -> LabelledQuestion:
+    """The list with a yes or a no, which is all that `adapt` is told."""
+    one = to_labelled_question(case)
+    return LabelledQuestion(
+        one.question, one.hits, complete=bool(case.complete), documents=one.documents
+    )
+
+
+# ---- what labels bring
+
+
+def measure(
+    gate: Gate,
+    name: str,
+    seen: str,
+    lists: TrainingSet,
+    *,
+    counts: Sequence[int] = COUNTS,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> DomainResult:
+    """Adapt to so many random lists and judge the others; questions of the same words stay on one
+    side.
+    """
+    complete = lists.complete.astype(float)
+    before = _probabilities(gate.model, lists)
+    _, group = np.unique(np.asarray(lists.groups, dtype=object).astype(str), return_inverse=True)
+    p: dict[int, Floats] = {}
+    answered: dict[int, Floats] = {}
+    for count in counts:
+        if len(complete) - count < MIN_JUDGED:
+            continue
+        p[count], answered[count] = (np.full((draws, len(complete)), np.nan) for _ in range(2))
+        for draw in range(draws):
+            rng = np.random.default_rng([seed, draw])
+            labelled = np.zeros(len(complete), dtype=bool)
+            labelled[rng.permutation(len(complete))[:count]] = True
+            away = ~np.isin(group, group[labelled])
+            model, policy = gate.model, gate.policy
+            try:
+                fitted = adapt_gate(
+                    gate.model, lists.where(labelled), PolicyRule.of(gate.policy), seed=seed,
+                    card=gate.card,
+                )  # fmt: skip
+                model, policy = fitted.model, fitted.policy
+            except InputError:  # every one of so few has the same label: nothing to learn
+                pass
+            judged = _probabilities(model, lists.where(away))
+            p[count][draw, away] = judged
+            answered[count][draw, away] = judged >= (policy.answer_at or np.inf)
+    answers = (before >= (gate.policy.answer_at or np.inf)).astype(float)
+    return DomainResult(name, seen, complete, before, answers, p, answered)
+
+
+def _probabilities(model: Any, lists: TrainingSet) -> Floats:
+    return np.asarray(sigmoid(model.log_odds(model.describe(lists.batch).table)))
+
+
+# ---- figures, each the mean over the draws, from how often each list was drawn
+
+Statistic = Any  # (resamples, lists) to (resamples,)
+
+
+def _metric(one: DomainResult, count: int, metric: Any, *, adapted: bool) -> Statistic:
+    found = one.probabilities(count, adapted=adapted)
+
+    def figure(weights: Floats) -> Floats:
+        values = []
+        for p in found:
+            at = ~np.isnan(p)
+            values.append(metric(one.complete[at], p[at], weights[:, at]))
+        return np.asarray(np.nanmean(values, axis=0))
+
+    return figure
+
+
+def _right(one: DomainResult, count: int, *, adapted: bool) -> Statistic:
+    """The share answered where complete, and not answered where not."""
+    answers = one.answered[count] if adapted else np.broadcast_to(
+        one.answered_before, one.answered[count].shape
+    )  # fmt: skip
+    right = np.where(one.judged(count), answers == one.complete, np.nan)
+
+    def share(weights: Floats) -> Floats:
+        judged = [~np.isnan(row) for row in right]
+        shares = [
+            weights[:, at] @ row[at] / np.maximum(weights[:, at].sum(axis=1), 1)
+            for row, at in zip(right, judged, strict=True)
+        ]
+        return np.asarray(np.mean(shares, axis=0))
+
+    return share
+
+
+def _statistic(one: DomainResult, count: int, name: str, *, adapted: bool = True) -> Statistic:
+    if name == "right":
+        return _right(one, count, adapted=adapted)
+    metric = {"AUROC": auroc, "Brier": brier, "ECE": partial(ece, bins=BINS)}[name]
+    return _metric(one, count, metric, adapted=adapted)
+
+
+def _chance(one: DomainResult, count: int, *, adapted: bool = True) -> float:
+    """The ECE of a draw's probabilities, if every one were true."""
+    values = [
+        ece_by_chance(p[~np.isnan(p)], bins=BINS, draws=100) or 0.0
+        for p in one.probabilities(count, adapted=adapted)
+    ]
+    return float(np.mean(values))
+
+
+def _figure(one: DomainResult, count: int, name: str, *, adapted: bool = True) -> Interval:
+    statistic = _statistic(one, count, name, adapted=adapted)
+    if name == "ECE":  # resamples of a few lists are less calibrated than the lists
+        return Interval(float(statistic(np.ones((1, len(one.complete))))[0]))
+    return statistic_interval(statistic, len(one.complete))
+
+
+def _gain(one: DomainResult, count: int, name: str) -> Difference:
+    after, before = (_statistic(one, count, name, adapted=adapted) for adapted in (True, False))
+    return statistic_difference(lambda w: after(w) - before(w), len(one.complete))
+
+
+def _mean_of(
+    found: Sequence[DomainResult], count: int, name: str, *, adapted: bool = True
+) -> Statistic:
+    """The mean over domains; weights are of the lists of all of them, one after the other."""
+    ends = np.cumsum([len(one.complete) for one in found])
+    parts = [
+        (slice(end - len(one.complete), end), _statistic(one, count, name, adapted=adapted))
+        for one, end in zip(found, ends, strict=True)
+    ]
+    return lambda weights: np.nanmean([figure(weights[:, at]) for at, figure in parts], axis=0)
+
+
+# ---- the study
+
+SAYS = (
+    "The standard gate as it ships, adapted with so many yes and no as `suffice adapt` does. {draws} times some random lists of "
+    "a domain are labelled and all others are judged; a figure is the mean over these draws. In brackets: 95 % bootstrap interval over the judged lists; which lists were labelled adds "
+    "noise of its own. "
+    "Without labels: the same judged lists, by the gate as it ships. Unseen: neither the reader nor the gate has learned from the "
+    "domain. Kept: other questions of it were learned from. How much `adapt` shrinks was chosen with labels of some of these domains, also COVID-QA and everyday (decision 15): expect slightly less elsewhere. A domain takes "
+    f"part where {MIN_JUDGED} lists or more are left to judge. By chance: the ECE of these probabilities if every one were true, which few "
+    "judged lists cannot go below."
+)
+
+
+def adaptation_study(
+    found: Sequence[DomainResult], *, settings: Mapping[str, Any], seed: int, seconds: float
+) -> Study:
+    """Tables and a figure of the measured domains."""
+    if not found:
+        raise InputError("no domain was measured", hint="give a folder with covidqa or squad2")
+    counts = sorted({count for one in found for count in one.p})
+    tables = (_summary_table(found, counts), *_domain_tables(found, counts))
+    shown: tuple[Table | Curves, ...] = (*tables, _curves(found, counts))
+    return Study(
+        name="adaptation",
+        title="The standard gate with a few labels",
+        seed=seed,
+        settings=settings,
+        data={},
+        sections=(Section("With a few labels", shown, SAYS.format(draws=settings["draws"])),),
+        summary=tuple(_summary(found)),
+        timings={"measuring": seconds},
+        commit=source_commit(),
+        packages=package_versions(),
+    )
+
+
+def _groups(found: Sequence[DomainResult], count: int) -> Iterator[tuple[str, list[DomainResult]]]:
+    """The domains that such a number of labels can be measured on: unseen, kept, all."""
+    able = [one for one in found if count in one.p]
+    for seen in (UNSEEN, KEPT):
+        if some := [one for one in able if one.seen == seen]:
+            yield seen, some
+    yield "all", able
+
+
+def _summary_table(found: Sequence[DomainResult], counts: Sequence[int]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for count in counts:
+        for seen, some in _groups(found, count):
+            lists = sum(len(one.complete) for one in some)
+            row: list[Cell] = [count, seen, len(some)]
+            for name in ("AUROC", "Brier", "right"):
+                before, after = (_mean_of(some, count, name, adapted=a) for a in (False, True))
+                gain = statistic_difference(lambda w, a=after, b=before: a(w) - b(w), lists)  # type: ignore[misc]
+                row += [float(before(np.ones((1, lists)))[0]), statistic_interval(after, lists)]
+                row += [Difference(gain.value, gain.low, gain.high)] if name == "AUROC" else []
+            eces = (
+                float(_mean_of(some, count, "ECE", adapted=adapted)(np.ones((1, lists)))[0])
+                for adapted in (False, True)
+            )
+            chance = float(np.mean([_chance(one, count) for one in some]))
+            rows.append((*row, *eces, chance))
+    columns = (
+        "labels", "domains", "n", "AUROC before", "AUROC", "gain", "Brier before", "Brier",
+        "right before", "right", "ECE before", "ECE", "ECE by chance",
+    )  # fmt: skip
+    note = "Means over domains. Right: answered where the list is complete, not answered where it is not."
+    return Table("Labels", columns, tuple(rows), note)
+
+
+def _domain_tables(found: Sequence[DomainResult], counts: Sequence[int]) -> Iterator[Table]:
+    for name in ("AUROC", "ECE"):
+        rows: list[tuple[Cell, ...]] = []
+        for one in found:
+            first = _figure(one, min(one.p), name, adapted=False)
+            found_at = [_figure(one, n, name) if n in one.p else Interval(None) for n in counts]
+            cells: list[Cell] = [cell if cell.low is not None else cell.value for cell in found_at]
+            row = (one.name, one.seen, len(one.complete), float(one.complete.mean()))
+            rows.append((*row, first.value, *cells))
+        columns = ("domain", "seen", "n", "complete", "0", *map(str, counts))
+        yield Table(f"{name} by labels", columns, tuple(rows))
+    rows = []
+    wanted = [count for count in (30, 100) if count in counts]
+    for one in found:
+        cells = []
+        for count in wanted:
+            for name in ("AUROC", "Brier"):
+                cells.append(_gain(one, count, name) if count in one.p else None)
+        rows.append((one.name, one.seen, *cells))
+    columns = ("domain", "seen", *(f"{name}, {n}" for n in wanted for name in ("AUROC", "Brier")))
+    note = "A Brier score that falls is better."
+    yield Table("Gain over the gate as it ships", columns, tuple(rows), note)
+
+
+def _curves(found: Sequence[DomainResult], counts: Sequence[int]) -> Curves:
+    lines = []
+    for one in found:
+        if one.seen != UNSEEN:
+            continue
+        before = _figure(one, min(one.p), "AUROC", adapted=False)
+        after = [_figure(one, n, "AUROC") if n in one.p else Interval(None) for n in counts]
+        lines.append(Series(one.name, (before, *after)))
+    title = "The standard gate on domains that nothing was trained on, by labels"
+    return Curves(title, "labelled lists", "AUROC", (0, *counts), tuple(lines))
+
+
+def _summary(found: Sequence[DomainResult]) -> Iterator[str]:
+    """Each figure to reach, and whether it was."""
+    for count, wanted in AUROC_GAIN.items():
+        for seen, some in _groups(found, count):
+            lists = sum(len(one.complete) for one in some)
+            after, before = (_mean_of(some, count, "AUROC", adapted=a) for a in (True, False))
+            gain = statistic_difference(lambda w, a=after, b=before: a(w) - b(w), lists)  # type: ignore[misc]
+            value = gain.value or 0.0
+            yield (
+                f"{count} labels, {seen} domains: AUROC {value:+.3f} "
+                f"[{gain.low or 0:+.3f}, {gain.high or 0:+.3f}]; to reach {wanted:+.2f}: "
+                f"{'reached' if value >= wanted else 'not reached'}."
+            )
+    for count, most in MOST_ECE.items():
+        for seen, some in _groups(found, count):
+            if not some:
+                continue
+            lists = sum(len(one.complete) for one in some)
+            value = float(_mean_of(some, count, "ECE")(np.ones((1, lists)))[0])
+            chance = float(np.mean([_chance(one, count) for one in some]))
+            yield (
+                f"{count} labels, {seen} domains: ECE {value:.3f}, by chance {chance:.3f}; "
+                f"to reach {most:.2f}: {'reached' if value <= most else 'not reached'}."
+            )
+    for count in (30, 100):
+        worse = []
+        for one in found:
+            if count in one.p:
+                ranking, loss = _gain(one, count, "AUROC"), _gain(one, count, "Brier")
+                if (ranking.high or 0) < 0 or (loss.low or 0) > 0:
+                    worse.append(one.name)
+        said = ", ".join(worse) or "none"
+        yield f"{count} labels: domains that are worse than unadapted beyond noise: {said}."
+
+
+# ---- the command
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m suffice_research.training.adaptation_study",
+        description="Measure what a few labels bring to the standard gate.",
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
+    parser.add_argument("--readings", type=Path, help="where readings are kept for the next run")
+    parser.add_argument("--out", type=Path, required=True, help="the study, as JSON")
+    parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
+    parser.add_argument("--lists", type=int, help="of a domain, at most")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="of the labelled lists")
+    parser.add_argument("--seed", type=int, default=SEED)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    args = _options().parse_args(arguments)
+    return exit_code(lambda: _run(args, ProgressLog()))
+
+
+def _run(args: argparse.Namespace, say: ProgressLog) -> None:
+    gate, fast = Gate.load(), Gate.load(preset=FAST)
+    names = {one.source for part in DOMAINS.values() for one in part}
+    only = args.only.split(",") if args.only else sorted(names)
+    data = GateData(args.data, only=only, say=say)
+    domains = draw_domains(data, (gate, fast), most=args.lists, seed=args.seed)
+    reader = CachedReader(Reader(), args.readings, progress=say.progress)
+    examples = {name: [yes_or_no(one) for one in lists] for name, (_, lists) in domains.items()}
+    reader.read_all([one for some in examples.values() for one in some], k=gate.card["k"])
+    encoders, started, found = replace(gate.encoders, reader=reader), time.perf_counter(), []
+    for name, (seen, _) in domains.items():
+        lists = build_training_set(
+            examples[name], gate.words, encoders, k=gate.card["k"], min_examples=1
+        )
+        one = measure(gate, name, seen, lists, draws=args.draws, seed=args.seed)
+        if one.p:
+            found.append(one)
+        said = (f"{n}: {_figure(one, n, 'AUROC').value or 0:.3f}" for n in one.p)
+        say(f"{name} ({seen}, {len(lists.complete)} lists): AUROC by labels {', '.join(said)}")
+    settings = {"draws": args.draws, "lists": args.lists, "gate": dict(gate.card["questions"])}
+    seconds = time.perf_counter() - started
+    study = adaptation_study(found, settings=settings, seed=args.seed, seconds=seconds)
+    for line in study.summary:
+        say(line)
+    say(f"study at {study.save(args.out)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
