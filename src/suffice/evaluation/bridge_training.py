@@ -228,11 +228,11 @@ def fit_ranker(
     model = HistGradientBoostingClassifier(
         monotonic_cst=[one.direction for one in FEATURES], random_state=seed, **(trees or TREES)
     )
-    model.fit(_round_to_levels(rows), needed, sample_weight=weight / weight.mean())
+    model.fit(round_to_levels(rows), needed, sample_weight=weight / weight.mean())
     return TreeRanker(trees_to_onnx(model, len(FEATURES)))
 
 
-def _round_to_levels(rows: Floats) -> Floats:
+def round_to_levels(rows: Floats) -> Floats:
     """Each column rounded to at most LEVELS of its values.
 
     Trees cut between levels anyway. Given as many values as it has bins, scikit-learn finds no

@@ -38,7 +38,7 @@ MAX_MENTIONS = 256  # of a document: a page that lists 100,000 others is no brid
 MAX_STEMS = 2_000_000  # that are counted; beyond, those seen once are forgotten
 LEAD_CHARS = 300  # at the beginning of a text that can introduce its subject
 
-_KIND, _VERSION = "name-links", 2
+_KIND, _VERSION = "name-links", 3
 _REBUILD = "build the library again: suffice build"
 _VERB = re.compile(r"\s(?:is|was|are|were|has|had|refers)\s")
 _ARTICLE = re.compile(r"^(?:The|A|An)\s+")
