@@ -251,3 +251,36 @@ def test_damage_is_told(shipped: TreeRanker, tmp_path: Path) -> None:
 
 def test_the_shipped_one_is_small() -> None:
     assert sum(one.stat().st_size for one in SHIPPED.iterdir()) < 2_000_000
+
+
+QUARRY = (
+    Document("band", "Third Rail was made by a drummer from the quarry village.", "Third Rail"),
+    Document("hall", "Children of the quarry village learned in an old hall.", source="Fan"),
+    *(
+        Document(f"noise{at}", f"A drummer of band {at} made a record in town {at}.", f"Band {at}")
+        for at in range(60)
+    ),
+)
+ASKED_OF_QUARRY = "Where did the drummer who made Third Rail learn as a child?"
+
+
+def test_a_document_that_is_only_described_is_asked_for() -> None:
+    found = made(*QUARRY, ranker=WeightedRanker(), depth=3)
+    (pool,) = found.build_pools([ASKED_OF_QUARRY])
+    assert "hall" not in pool.at
+    pool.hold(pool.at["band"])
+    found.follow([pool])
+    assert set(pool.reasons[pool.at["hall"]]) == {"asked"}
+    assert pool.features()[pool.at["hall"], COLUMN["asked_rank"]] > 0
+    before = len(pool)
+    found.follow([pool])  # nothing new is held, so nothing is asked
+    assert len(pool) == before
+
+
+def test_queries_of_held_documents_do_not_lead_past_a_filter() -> None:
+    not_fan = Filter((Condition("source", "$nin", ("Fan",)),))
+    found = made(*QUARRY, ranker=WeightedRanker(), depth=3)
+    (pool,) = found.build_pools([ASKED_OF_QUARRY], filters=[not_fan])
+    pool.hold(pool.at["band"])
+    found.follow([pool], [not_fan])
+    assert "hall" not in pool.at

@@ -12,7 +12,13 @@ import pytest
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation.bridge_training import BridgeQuestions, candidate_states, fit_ranker
+from suffice.evaluation.bridge_training import (
+    LEVELS,
+    BridgeQuestions,
+    candidate_states,
+    fit_ranker,
+    round_to_levels,
+)
 from suffice.retrieval.bridge import BridgeRetriever, TreeRanker, WeightedRanker
 from suffice.retrieval.builtin import bridge
 from suffice.retrieval.candidate_pool import FEATURES
@@ -108,3 +114,14 @@ def test_a_users_own_ranker_is_saved_and_used(training: BridgeQuestions, tmp_pat
     mine = training.bridge.with_ranker(TreeRanker.load(tmp_path / "mine"))
     (hits,) = mine.search(["When was the director of Tide of Harbour3 born?"], k=2)
     assert {hit.doc_id for hit in hits} == {"film3", "person3"}
+
+
+def test_a_column_is_rounded_to_few_of_its_own_values() -> None:
+    many = np.random.default_rng(0).random(5000).astype(np.float32)
+    rows = np.column_stack([many, many > 0.9, np.zeros(5000)]).astype(np.float32)
+    rounded = round_to_levels(rows)
+    assert len(np.unique(rounded[:, 0])) <= LEVELS
+    assert np.isin(rounded[:, 0], many).all()
+    assert np.abs(rounded[:, 0] - many).max() < 2 / LEVELS
+    assert (rounded[:, 1:] == rows[:, 1:]).all()  # few values stay as they are
+    assert (np.diff(rounded[np.argsort(many), 0]) >= 0).all()

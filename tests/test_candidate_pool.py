@@ -138,3 +138,58 @@ def test_shares_stay_between_zero_and_one() -> None:
     rows = pool.features()[:, shares]
     assert rows.min() >= 0
     assert rows.max() <= 1 + 1e-6
+
+
+def test_a_held_document_asks_for_what_it_does_not_say() -> None:
+    pool = pool_of(QUESTION)
+    asked = pool.next_query(pool.at["film"])
+    assert "Jon Vale" in asked
+    assert "mother" in asked
+    assert "Silent" not in asked  # the film has told that
+
+
+def test_without_names_the_rarest_words_are_asked() -> None:
+    plain = Document("plain", "the tide took the lighthouse with the oil drums.")
+    pool = pool_of(QUESTION, plain)
+    asked = pool.next_query(pool.at["plain"]).split()
+    assert {"lighthouse", "oil", "drums"} <= set(asked)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\n", "the of and", "\ud800", "?" * 9000])
+def test_a_document_that_says_nothing_asks_nothing(text: str) -> None:
+    pool = pool_of(QUESTION, Document("odd", text), *DOCUMENTS)
+    assert pool.next_query(pool.at["odd"]) == ""
+    pool.hold(pool.at["odd"])
+    assert np.isfinite(pool.features()).all()
+
+
+def test_what_was_asked_counts_by_its_best_rank_until_it_is_released() -> None:
+    pool = pool_of(QUESTION)
+    pool.hold(pool.at["film"])
+    pool.add_asked([Hit("roe", 3.0), Hit("ann", 2.0), Hit("elsewhere", 1.0)])
+    pool.add_asked([Hit("ann", 3.0)])
+    assert value(pool, "ann", "asked_rank") == 1
+    assert value(pool, "roe", "asked_rank") == 1
+    assert value(pool, "tide", "asked_rank") == 0
+    pool.release()
+    assert value(pool, "ann", "asked_rank") == 0
+
+
+def test_words_beside_a_shared_name_say_more_than_the_name() -> None:
+    documents = (
+        *DOCUMENTS,
+        Document("grave", "The grave of Ann Vale: mother, painter, she did die at sea.", "Grave"),
+        Document("show", "A show with pictures by Ann Vale.", "Show"),
+    )
+    others = [Document(f"other{at}", "A village.") for at in range(40)]  # so that names are rare
+    links = name_links(lambda: [*documents, *others])
+    terms = question_terms(QUESTION, links.question_names([QUESTION])[0], links)
+    pool = CandidatePool(terms, links, [], [])
+    pool.join(documents[:-1], {})
+    pool.hold(pool.at["vale"])
+    pool.features()
+    pool.join(documents[-1:], {})  # later ones are read, too
+    rows = pool.features()[:, [COLUMN["shared_context"], COLUMN["shared_rarity"]]]
+    grave, show = rows[pool.at["grave"]], rows[pool.at["show"]]
+    assert grave[0] > show[0]
+    assert grave[1] == show[1] > 0

@@ -5,6 +5,7 @@ page leads to the next.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from suffice.answering.expand import ExpansionBudget, StopReason
 from suffice.cli.app import app
 from suffice.errors import InputError
 from suffice.gate.gate import Gate
+from suffice.gate.policy import Policy
 from suffice.library import Library
 from suffice.types import Action, Document
 
@@ -168,9 +170,50 @@ def test_markup_in_a_title_stays_text(village: Path) -> None:
     assert "Leek [b]soup" in result.stdout
 
 
-def test_a_filter_does_not_go_with_it(village: Path) -> None:
-    result = CliRunner().invoke(
-        app, ["search", str(village), QUESTION, "--complete", "--filter", "auto"]
-    )
-    assert result.exit_code == 2
-    assert "does not support filters" in result.output
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same village, where the page on Wallace is from another source."""
+    path = tmp_path_factory.mktemp("complete") / "archive"
+    sources = {"wallace": "Gazette"}
+    documents = [replace(one, source=sources.get(one.doc_id, "Parish")) for one in VILLAGE]
+    Library.build(path, documents).close()
+    return path
+
+
+@pytest.mark.parametrize("retriever", ["bridge", "bm25"])
+def test_a_strict_filter_holds_for_queries_and_links(
+    archive: Path, gate: Gate, retriever: str
+) -> None:
+    with Library.open(archive) as lib:
+        found = lib.complete(
+            QUESTION, gate, retriever=retriever, filter={"source": "Parish"}, strict=True
+        )
+        sources = {one.source for one in lib.get([hit.doc_id for hit in found.hits]) if one}
+    assert sources == {"Parish"}
+
+
+def test_a_soft_filter_hides_nothing_that_is_needed(archive: Path, gate: Gate) -> None:
+    wants_all = replace(gate, policy=Policy(answer_at=0.9))
+    with Library.open(archive) as lib:
+        found = lib.complete(QUESTION, wants_all, filter={"source": "Parish"})
+        nothing = lib.complete(QUESTION, gate, filter={})
+    assert {"somerville", "wallace"} <= {hit.doc_id for hit in found.hits}
+    assert [hit.doc_id for hit in nothing.hits] == ["somerville", "wallace"]
+
+
+def test_a_wrong_filter_says_what_to_write(archive: Path, gate: Gate) -> None:
+    with Library.open(archive) as lib:
+        with pytest.raises(InputError, match="filter is 'none'"):
+            lib.complete(QUESTION, gate, filter="none")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="sauce"):
+            lib.complete(QUESTION, gate, filter={"sauce": "Parish"})
+
+
+def test_the_command_filters_too(archive: Path) -> None:
+    question = "What does the Gazette say of the mathematician William Wallace?"
+    wanted = ["--complete", "--filter", "auto", "--strict", "--json"]
+    result = CliRunner().invoke(app, ["search", str(archive), question, *wanted])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert [hit["doc_id"] for hit in found["hits"]] == ["wallace"]
+    assert found["filter"]["conditions"][0]["values"] == ["Gazette"]

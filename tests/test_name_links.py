@@ -16,6 +16,7 @@ from suffice.retrieval.name_links import (
     initials,
     name_links,
     stem,
+    subject,
 )
 from suffice.types import Document
 
@@ -278,3 +279,29 @@ def test_any_title_and_any_text_will_do(title: str) -> None:
 def test_initials_skip_small_words() -> None:
     assert initials("United States of America") == "usa"
     assert initials("Paris") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ada Lovelace (born 1815) was an English countess.", "Ada Lovelace"),
+        ("The Silent Tide is a film.", "Silent Tide"),
+        ("In 1815 Ada Lovelace was born.", ""),
+        ("Ada Lovelace, countess", ""),
+        ("she was tired", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_text_without_a_title_is_about(text: str, expected: str) -> None:
+    assert subject(text) == expected
+
+
+def test_a_text_without_a_title_bears_the_name_it_opens_with() -> None:
+    links = name_links(
+        lambda: (
+            Document("film", "A film directed by Jon Vale."),
+            Document("vale", "Jon Vale is a director from Leeds."),
+        )
+    )
+    (name,) = links.question_names(["Who is Jon Vale?"])[0].tolist()
+    assert [links.ids[one] for one in links.bearers.row(name).tolist()] == ["vale"]

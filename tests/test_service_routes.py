@@ -273,6 +273,13 @@ def test_complete_stops_when_the_gate_answers(client: TestClient) -> None:
     assert result["verdict"]["action"] in ("answer", "expand", "abstain")
 
 
+def test_complete_takes_a_filter(client: TestClient) -> None:
+    form = {"question": BRIDGE, "k": 4, "filter": {"source": "nobody's"}, "strict": True}
+    assert client.post("/v1/complete", json=form).json()["data"]["hits"] == []
+    wrong = {"question": BRIDGE, "filter": {"colour": "red"}}
+    assert client.post("/v1/complete", json=wrong).status_code == 422
+
+
 def test_a_question_is_answered_with_its_citations(client: TestClient) -> None:
     result = client.post("/v1/ask", json={"question": COMPARISON}).json()["data"]
     assert (result["action"], result["answer"]) == ("answer", "Dog Law")

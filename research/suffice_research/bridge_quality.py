@@ -36,7 +36,7 @@ from suffice.numeric import log_odds_array
 from suffice.protocols import Encoder, Retriever, Store
 from suffice.retrieval.bridge import BridgeRetriever, Ranker
 from suffice.retrieval.builtin import DEFAULT_ENCODER
-from suffice.retrieval.candidate_pool import FEATURES, CandidatePool, Feature
+from suffice.retrieval.candidate_pool import BASE_FEATURES, CandidatePool, Feature
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
@@ -65,7 +65,7 @@ LEAST_P = 3e-7  # log-odds of 15
 UNREAD = -20.0  # below every log-odds, so that trees can tell it from what was read
 
 QUALITY_FEATURES = (
-    *FEATURES,
+    *BASE_FEATURES,
     Feature("alone", "The scorer's log-odds with nothing held.", 1),
     Feature("now", "The scorer's log-odds given what is held.", 1),
     Feature("alone_behind", "How far `alone` is behind the best candidate not held.", -1),
@@ -100,7 +100,9 @@ class QualityBridgeRetriever(BridgeRetriever):
         again: int | Sequence[int] = READ_AGAIN,
         **options: Any,
     ) -> None:
-        super().__init__(store, encoder, links, ranker, **options)
+        # As its reader was fitted: it has learned nothing from queries that documents ask.
+        pool: dict[str, Any] = {"hops": 3, "expanded": 10, "asks": False}
+        super().__init__(store, encoder, links, ranker, **pool | options)
         rounds = [again] if isinstance(again, int) else list(again)
         if first < 1 or min(rounds, default=-1) < 0:
             raise InputError(f"first is {first}, again is {again}: too few to read")
@@ -108,7 +110,7 @@ class QualityBridgeRetriever(BridgeRetriever):
         self._alone: WeakKeyDictionary[CandidatePool, Floats] = WeakKeyDictionary()
 
     def rank(self, pools: Sequence[CandidatePool]) -> list[Floats]:
-        features = [pool.features() for pool in pools]
+        features = [pool.features()[:, : len(BASE_FEATURES)] for pool in pools]
         unread = [np.full(len(pool), UNREAD) for pool in pools]
         guess = self._rank_read(pools, features, unread)
         counts = [read_count(len(pool.held), self.first, self.again) for pool in pools]

@@ -25,10 +25,11 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from suffice.answering.expand import Completion, ExpansionBudget, expand
+from suffice.answering.expand import Completion, ExpansionBudget, Follow, expand
 from suffice.engines.library_location import LibraryLocation, ensure_library, open_location
 from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.errors import InputError, NotReadyError, SufficeError
@@ -38,6 +39,7 @@ from suffice.jobs import JobRunner
 from suffice.protocols import Encoder, Extractor, GateLike, Progress, Retriever, documents_by_id
 from suffice.registry import ENCODERS, RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - registers our retrievers
+from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.encoders import BlockEncoder
 from suffice.retrieval.filters import VocabularyExtractor, parse_filter
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links, mention_links_in_blocks
@@ -45,7 +47,7 @@ from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.retrieval.soft_filter import PComplete, SoftFilter, StepwiseFilter
 from suffice.retrieval.store_checks import check_document
-from suffice.types import DocId, Document, Filter, Hit, LibraryHit
+from suffice.types import DocId, Document, Extraction, Filter, Hit, LibraryHit
 
 if TYPE_CHECKING:
     from suffice.gate.gate import Gate
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = ["Library"]
 
 FilterOption = Filter | Mapping[str, Any] | Literal["auto"] | None
+MAX_FILTERED_LINKS = 256  # of a document that are looked up to see whether they pass a filter
 L = TypeVar("L", MentionLinks, NameLinks)
 T = TypeVar("T")
 
@@ -312,12 +315,18 @@ class Library:
         k: int = 10,
         budget: ExpansionBudget | None = None,
         retriever: str | None = None,
+        filter: FilterOption = None,
+        strict: bool = False,
+        extractor: Extractor | None = None,
+        today: date | None = None,
         **options: Any,
     ) -> Completion:
         """Search until the gate finds the evidence complete: at most k documents, within a budget.
 
-        `retriever` is by default "bridge", or "bm25" in a library without vectors. The result has
-        each round, its verdict and why the search stopped. For many questions use `suffice.expand`.
+        `retriever` is by default "bridge", or "bm25" in a library without vectors. A filter is the
+        one that `search_batch` takes; it holds for every query of the expansion, and with `strict`
+        for links, too. The result has each round, its verdict and why the search stopped. For many
+        questions use `suffice.expand`.
         """
         _check_question(question, hint="one question a call")
         budget = replace(budget or ExpansionBudget(), documents=k)
@@ -325,8 +334,30 @@ class Library:
             name = retriever or ("bridge" if self.encoder_name else "bm25")
             searcher = self.retriever(name, **options)
             follow = self._cached("mentions", self.links).out
+            if filter is not None:
+                store = self.store
+                vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(store))
+                extractor = extractor or VocabularyExtractor(vocabulary, today=today)
+                parsed = _parse_filters(filter, vocabulary, 1)
+                wanted = parsed[0] if parsed else extractor.extract([question])[0].filter
+                every_query = _SameFilter(wanted)
+                searcher = SoftFilter(
+                    searcher, store, vocabulary, strict=strict, extractor=every_query
+                )
+                if strict and wanted:
+                    follow = partial(self._follow_passing, follow, wanted)
             limits: dict[str, Any] = {"budget": budget, "clock": time.monotonic}
             return expand([question], searcher, gate, self.get, follow=follow, **limits)[0]
+
+    def _follow_passing(
+        self, follow: Follow, wanted: Filter, doc_ids: Sequence[DocId]
+    ) -> list[list[DocId]]:
+        """The links of each document to those that pass the filter."""
+        found = [list(islice(out, MAX_FILTERED_LINKS)) for out in follow(doc_ids)]
+        documents = list(documents_by_id(self.get, chain.from_iterable(found)).values())
+        passing = Corpus(documents).mask(wanted).tolist() if documents else []
+        kept = {one.doc_id for one, passes in zip(documents, passing) if passes}
+        return [[doc_id for doc_id in out if doc_id in kept] for out in found]
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """The retriever of this name over this library; without options one per generation."""
@@ -438,6 +469,16 @@ def _parse_filters(
         return None
     parsed = filter if isinstance(filter, Filter) else parse_filter(filter or {}, vocabulary)
     return [parsed] * questions
+
+
+@dataclass(frozen=True, slots=True)
+class _SameFilter:
+    """An extractor that gives every query the filter of the question it is asked for."""
+
+    filter: Filter
+
+    def extract(self, questions: Sequence[str]) -> list[Extraction]:
+        return [Extraction(self.filter, by="the question")] * len(questions)
 
 
 def _with_progress(

@@ -31,7 +31,7 @@ from suffice.gate.model import trees_to_onnx
 from suffice.integrations.onnx import bge_small
 from suffice.numeric import log_odds_array
 from suffice.retrieval.bridge import WeightedRanker
-from suffice.retrieval.candidate_pool import CandidatePool
+from suffice.retrieval.candidate_pool import BASE_FEATURES, CandidatePool
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import name_links
@@ -163,7 +163,7 @@ def roll(
     for step in range(CHOICES):
         if 0 < step <= HOPS:
             one.bridge.expand(pools, None, [pool.held[-1:] for pool in pools])
-        features = [pool.features() for pool in pools]
+        features = [pool.features()[:, : len(BASE_FEATURES)] for pool in pools]
         alone = [
             np.concatenate([was, np.full(len(pool) - len(was), UNREAD)])
             for was, pool in zip(alone, pools)

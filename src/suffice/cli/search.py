@@ -51,31 +51,32 @@ def search(
     from suffice.retrieval.bridge import TreeRanker
 
     address, text = _check_places(library, question, store)
-    if complete and (filter is not None or strict or model is not None):
-        hint = "leave out --filter, --strict and --model"
-        raise InputError("--complete does not support filters", hint=hint)
-    if not complete:
-        _check_filter_options(filter, gate, model)
+    _check_filter_options(filter, None if complete else gate, model)
     options: dict[str, Any] = {"ranker": TreeRanker.load(ranker)} if ranker else {}
     retriever = (retriever or "bridge") if ranker else retriever
     loaded: Any = open_gate(gate or "default") if gate or complete else None
     day, wanted = _parse_day(today), _parse_filter(filter)
     with Library.open(address) as lib:
-        if complete:
-            completion = lib.complete(text, loaded, k=k, retriever=retriever, **options)
-            ids = [hit.doc_id for hit in completion.hits]
-            documents = dict(zip(ids, lib.get(ids)))
-            if json:
-                print_json(_completion_record(text, completion, documents))
-            else:
-                _show_completion(completion, documents)
-            return
         extraction = None
         if wanted == "auto":
             extraction = _extract_filter(
                 lib, text, open_model(model, base_url, timeout_s=timeout_s), day
             )
             wanted = extraction.filter
+        if complete:
+            completion = lib.complete(
+                text, loaded, k=k, retriever=retriever, filter=wanted, strict=strict, **options
+            )
+            ids = [hit.doc_id for hit in completion.hits]
+            documents = dict(zip(ids, lib.get(ids)))
+            if json:
+                record = _completion_record(text, completion, documents)
+                print_json({**record, "filter": _extraction_record(extraction)})
+            else:
+                if extraction is not None:
+                    _say_filter(extraction)
+                _show_completion(completion, documents)
+            return
         hits = lib.search(
             text, k=k, retriever=retriever, filter=wanted, strict=strict, gate=loaded, **options
         )

@@ -40,6 +40,7 @@ MIN_QUESTIONS = 20  # with gold: folds of fewer say nothing
 STEPS, PARTS = 5, 2  # picks along a path, and states that hold a part of the gold
 BEST, OTHERS = 30, 8  # candidates kept of a state: the best-ranked, and some of the rest
 BATCH = 32
+LEVELS = 200  # of a feature: below the 255 bins of the trees
 TREES: Mapping[str, Any] = {
     "max_iter": 150,
     "max_leaf_nodes": 12,
@@ -158,8 +159,8 @@ def _along_paths(
     for pool in pools:  # an earlier choice may have left something held
         pool.release()
     for step in range(STEPS):
-        if step:
-            retriever.expand(pools, None, [pool.held[-1:] for pool in pools])
+        if 0 < step <= retriever.hops:
+            retriever.follow(pools)
         for at, (pool, p) in enumerate(zip(pools, retriever.rank(pools))):
             yield from _state(at, pool, p, questions[at], seed + step)
             if len(pool.held) < len(pool):
@@ -180,7 +181,7 @@ def _holding_parts(
             if len(gold) > 1:
                 for at in rng.permutation(gold)[: rng.integers(1, len(gold))].tolist():
                     pool.hold(int(at))
-        retriever.expand(pools, None, [pool.held for pool in pools])
+        retriever.follow(pools)
         for at, (pool, p) in enumerate(zip(pools, retriever.rank(pools))):
             if pool.held:
                 yield from _state(at, pool, p, questions[at], seed + 200 + turn)
@@ -227,8 +228,21 @@ def fit_ranker(
     model = HistGradientBoostingClassifier(
         monotonic_cst=[one.direction for one in FEATURES], random_state=seed, **(trees or TREES)
     )
-    model.fit(rows, needed, sample_weight=weight / weight.mean())
+    model.fit(round_to_levels(rows), needed, sample_weight=weight / weight.mean())
     return TreeRanker(trees_to_onnx(model, len(FEATURES)))
+
+
+def round_to_levels(rows: Floats) -> Floats:
+    """Each column rounded to at most LEVELS of its values.
+
+    Trees cut between levels anyway. Given as many values as it has bins, scikit-learn finds no
+    quantiles by itself, which with weights takes ten times as long as growing the trees.
+    """
+    rounded = rows.copy()
+    for column in rounded.T:
+        levels = np.unique(np.quantile(column, np.linspace(0, 1, LEVELS), method="nearest"))
+        column[:] = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, column)]
+    return rounded
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,12 @@ SHIPPED = Path(__file__).parent.parent / "models" / "bridge-fast"
 RETRAIN = "python -m suffice_research.training.bridge"
 REFIT = "fit it again: suffice fit --bridge … --out {path}"
 
-EXPANDED = 10  # candidates whose links join the pool at the start
+EXPANDED = 6  # candidates whose links join the pool at the start
 OUT = 24  # documents that a candidate names, at most so many join
 SHARED = 16  # documents that mention the same rare names
 INTO = 6  # documents that name the candidate
 RARE = 8  # a name leads to those that mention it only if so few do
+ASKED = 24  # documents that the query of a held one finds
 CHOSEN_SINGLY = 10  # documents that are chosen one by one
 
 WEIGHTS: Mapping[str, float] = {
@@ -119,7 +120,11 @@ def features_hash() -> str:
 
 
 class BridgeRetriever:
-    """Chooses documents one by one. `hops` is how often chosen documents add their links."""
+    """Chooses documents one by one. `hops` is how often chosen documents add their links.
+
+    With `asks` each of them also writes the next query, whose hits become candidates, too. The
+    links of the `expanded` best candidates join before anything is chosen.
+    """
 
     def __init__(
         self,
@@ -131,10 +136,13 @@ class BridgeRetriever:
         vocabulary: Vocabulary | None = None,
         depth: int = 30,
         near: int | None = None,
-        hops: int = 3,
+        hops: int = 2,
+        expanded: int = EXPANDED,
+        asks: bool = True,
     ) -> None:
         self.store, self.links, self.ranker, self.vocabulary = store, links, ranker, vocabulary
         self.depth, self.near, self.hops = depth, near or depth, hops
+        self.expanded, self.asks = expanded, asks
         self._vectors = VectorSearch(store, encoder)
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
@@ -148,7 +156,7 @@ class BridgeRetriever:
         scores: list[list[float]] = [[] for _ in pools]
         for step in range(min(k, CHOSEN_SINGLY + 1)):
             if 0 < step <= self.hops:
-                self.expand(pools, filters, [pool.held[-1:] for pool in pools])
+                self.follow(pools, filters)
             for pool, p, chosen in zip(pools, self.rank(pools), scores):
                 wanted = 1 if step < CHOSEN_SINGLY else k - CHOSEN_SINGLY
                 count = min(wanted, len(pool) - len(pool.held))
@@ -191,7 +199,9 @@ class BridgeRetriever:
                 found.setdefault(self.links.ids[row], {})["named"] = worth
             reasons.append(found)
         self._join(pools, reasons, filters, documents)
-        best = [np.argsort(-pool.quality, kind="stable")[:EXPANDED].tolist() for pool in pools]
+        best = [
+            np.argsort(-pool.quality, kind="stable")[: self.expanded].tolist() for pool in pools
+        ]
         self.expand(pools, filters, best)
         for pool in pools:
             pool.mark()
@@ -241,6 +251,32 @@ class BridgeRetriever:
         self, pools: Sequence[CandidatePool], filters: Filters, chosen: Sequence[Sequence[int]]
     ) -> None:
         """Add the links of the chosen candidates to their pools, in one query to the store."""
+        self._join(pools, self._links_of(pools, chosen), filters)
+
+    def follow(self, pools: Sequence[CandidatePool], filters: Filters = None) -> None:
+        """Add what newly held documents lead to: their links, and what their next queries find."""
+        reasons = self._links_of(pools, [pool.held for pool in pools])
+        asked: list[tuple[int, str]] = []
+        for at, pool in enumerate(pools):
+            if self.asks:
+                queries = map(pool.next_query, pool.held[pool.asking :])
+                asked += [(at, query) for query in queries if query]
+            pool.asking = len(pool.held)
+        texts = [query for _, query in asked]
+        given = [filters[at] if filters else None for at, _ in asked]
+        queries = [StoreQuery(ASKED, text=text, filter=one) for text, one in zip(texts, given)]
+        ids = list(dict.fromkeys(doc_id for found in reasons for doc_id in found))
+        result = self.store.query(queries, ids)
+        for (at, _), hits in zip(asked, result.hits):
+            pools[at].add_asked(hits)
+            for hit in hits:
+                reasons[at].setdefault(hit.doc_id, {})["asked"] = hit.score or 0.0
+        self._join(pools, reasons, filters, result.documents)
+
+    def _links_of(
+        self, pools: Sequence[CandidatePool], chosen: Sequence[Sequence[int]]
+    ) -> list[Reasons]:
+        """For each pool the documents outside it that the chosen candidates link to."""
         reasons: list[Reasons] = []
         for pool, positions in zip(pools, chosen):
             found: Reasons = {}
@@ -252,7 +288,7 @@ class BridgeRetriever:
                         if doc_id not in pool.at:
                             found.setdefault(doc_id, {"link": worth})
             reasons.append(found)
-        self._join(pools, reasons, filters)
+        return reasons
 
     def _linked(self, row: int) -> Iterator[tuple[int, float]]:
         """The documents that a document's names lead to, and what each link is worth."""

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from suffice.lexicon import FUNCTION_WORDS
 from suffice.retrieval.metadata import Mentions, matching_metadata
-from suffice.retrieval.name_links import NameLinks, stem
-from suffice.text import bare_title, tokens
+from suffice.retrieval.name_links import NameLinks, stem, subject
+from suffice.text import bare_title, names, title_key, tokens
 from suffice.types import DocId, Document, Hit, RetrieverScore
 
 Floats = npt.NDArray[np.float32]
@@ -26,6 +26,8 @@ Ints = npt.NDArray[np.int64]
 
 K1, B = 1.2, 0.75
 CONTEXT_CHARS = 80  # before and after a mention that say why it is mentioned
+RARE_NAME = 0.3  # of `NameLinks.rarity`: more common ones say nothing
+ASKED_NAMES, ASKED_WORDS = 8, 4  # of a held document that its next query has
 MAX_CHARS = 4000  # of a text that are read: a long book must not hold up a search
 _COMPARING = frozenset(
     "or both same than older younger earlier later first more less longer between".split()
@@ -41,7 +43,8 @@ class Feature:
     direction: int = 0
 
 
-FEATURES = (
+# What `bridge-quality` knows too: its reader was fitted before the bridge asked again.
+BASE_FEATURES = (
     Feature("bm25", "BM25 with the question, divided by the best of the pool.", 1),
     Feature("bm25_rank", "One over the rank in the text search; 0 where it was not found.", 1),
     Feature("dense", "Similarity with the question, divided by the best of the pool.", 1),
@@ -79,6 +82,12 @@ FEATURES = (
     Feature("names_left", "Share of the question's names that no held document has."),
     Feature("bridges", "How many candidates a held document leads to."),
 )
+FEATURES = (
+    *BASE_FEATURES,
+    Feature("asked_rank", "One over its best rank in a search that a held document asked.", 1),
+    Feature("shared_context", "Share of the question beside a rare name that a held one has.", 1),
+    Feature("shared_rarity", "How rare the rarest of these names is.", 1),
+)
 COLUMN = {feature.name: at for at, feature in enumerate(FEATURES)}
 
 
@@ -87,6 +96,8 @@ class QuestionTerms:
     """Patterns of a question's words with their weights (summing to 1), its names and metadata."""
 
     text: str
+    stems: tuple[str, ...]
+    content: tuple[str, ...]  # a word of the question for each of the stems
     patterns: tuple[str, ...]
     weights: Floats
     names: Ints
@@ -100,7 +111,11 @@ def question_terms(
 ) -> QuestionTerms:
     """The terms of a question. Weights are BM25's: a word in few documents weighs more."""
     words = tokens(question)
-    stems = list(dict.fromkeys(stem(word) for word in words if word not in FUNCTION_WORDS))
+    stemmed: dict[str, str] = {}
+    for word in words:
+        if word not in FUNCTION_WORDS:
+            stemmed.setdefault(stem(word), word)
+    stems = tuple(stemmed)
     size = len(links.ids)
     counts = np.array([links.stems.get(one, 0) for one in stems], dtype=np.float32)
     weights = np.log1p((size - np.minimum(counts, size) + 0.5) / (counts + 0.5)).astype(np.float32)
@@ -108,7 +123,17 @@ def question_terms(
     patterns = tuple(f" {one}" if len(one) > 4 and one.isalpha() else f" {one} " for one in stems)
     weights = weights / (float(weights.sum()) or 1.0)
     compares = not _COMPARING.isdisjoint(words)
-    return QuestionTerms(question, patterns, weights, names, metadata or None, len(words), compares)
+    return QuestionTerms(
+        question,
+        stems,
+        tuple(stemmed.values()),
+        patterns,
+        weights,
+        names,
+        metadata or None,
+        len(words),
+        compares,
+    )
 
 
 class CandidatePool:
@@ -125,7 +150,8 @@ class CandidatePool:
         self.held: list[int] = []
         self.expanded: set[int] = set()  # candidates whose links have joined
         self._marked, self._marked_expanded = 0, frozenset[int]()
-        self._read = 0  # how many of the held were read for the words around names
+        self._read: dict[int, int] = {}  # how many candidates each held one was read against
+        self._rare_names: dict[int, tuple[list[str], Ints]] = {}  # of the held: see `_read_beside`
         self.quality = np.zeros(0, np.float32)  # how good each looks by itself
         self._bm25 = {hit.doc_id: rank for rank, hit in enumerate(bm25, 1)}
         self._dense = {hit.doc_id: (rank, hit.score or 0.0) for rank, hit in enumerate(dense, 1)}
@@ -140,6 +166,9 @@ class CandidatePool:
         self._raw_bm25: Floats = np.zeros(0, np.float32)
         self._metadata: list[frozenset[str]] = []
         self._context: Floats = np.zeros(0, np.float32)
+        self.asking = 0  # how many of the held have asked: see `next_query`
+        self._asked: dict[DocId, float] = {}  # see `add_asked`
+        self._beside: Floats = np.zeros((0, 2), np.float32)  # shared_context, shared_rarity
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -155,7 +184,7 @@ class CandidatePool:
     def release(self) -> None:
         """Drop all held documents, and the candidates that joined since the mark."""
         self.held.clear()
-        self._read = 0
+        self._read.clear()
         self.expanded = set(self._marked_expanded)
         end = self._marked
         if end < len(self):
@@ -167,7 +196,10 @@ class CandidatePool:
             self._has, self._base = self._has[:end], self._base[:end]
             self._raw_bm25 = self._raw_bm25[:end]
             self._link()
+        self._asked.clear()
+        self.asking = 0
         self._context = np.zeros(len(self), np.float32)
+        self._beside = np.zeros((len(self), 2), np.float32)
 
     def hit(self, at: int, score: float) -> Hit:
         parts = tuple(RetrieverScore(name, value) for name, value in self.reasons[at].items())
@@ -180,7 +212,6 @@ class CandidatePool:
         new = [document for document in documents if document.doc_id not in self.at]
         if not new:
             return
-        before = len(self)
         for document in new:
             self.at[document.doc_id] = len(self.ids)
             self.ids.append(document.doc_id)
@@ -190,7 +221,40 @@ class CandidatePool:
         self._describe(new)
         self._link()
         self._context = np.concatenate([self._context, np.zeros(len(new), np.float32)])
-        self._read_context(self.held[: self._read], range(before, len(self)))
+        self._beside = np.concatenate([self._beside, np.zeros((len(new), 2), np.float32)])
+
+    def next_query(self, at: int) -> str:
+        """What to ask with a candidate in hand: the question's words that it does not have, and the
+        names beside those that it has.
+
+        Where it has no such name, its rarest words there. Empty where it says nothing new.
+        """
+        question = self.question
+        known = set(question.stems)
+        beside = " ".join(self._best_sentences(self.documents[at].text))
+        found = [one for one in names(beside) if not known.issuperset(map(stem, tokens(one)))]
+        if not found:
+            rest = dict.fromkeys(tokens(beside))
+            rare = [one for one in rest if one not in FUNCTION_WORDS and stem(one) not in known]
+            found = sorted(rare, key=lambda one: self.links.stems.get(stem(one), 0))[:ASKED_WORDS]
+        missing = [word for word, has in zip(question.content, self._has[at].tolist()) if not has]
+        return " ".join((*missing, *found[:ASKED_NAMES])) if found else ""
+
+    def _best_sentences(self, text: str) -> list[str]:
+        """The two sentences that cover most of the question, the best first."""
+        weights = self.question.weights
+        cut = _SENTENCE.split(text[:MAX_CHARS])
+        return sorted(cut, key=lambda one: -self._weight_in(_pad(one), weights))[:2]
+
+    def _weight_in(self, text: str, weights: Floats) -> float:
+        """The weights of the question's words that a padded text has."""
+        patterns = self.question.patterns
+        return float(sum(weight for one, weight in zip(patterns, weights) if one in text))
+
+    def add_asked(self, hits: Sequence[Hit]) -> None:
+        """What the query of a held document found, best first."""
+        for rank, hit in enumerate(hits, 1):
+            self._asked[hit.doc_id] = max(self._asked.get(hit.doc_id, 0.0), 1 / rank)
 
     def _describe(self, new: Sequence[Document]) -> None:
         """Words, ranks and metadata: what a candidate is worth without the others."""
@@ -199,6 +263,7 @@ class CandidatePool:
         titles = [_pad(one.title) for one in new]
         self._keys += [
             (_pad(bare_title(one.title)) if ")" in one.title else title).strip()
+            or _pad(subject(one.text)).strip()
             for one, title in zip(new, titles)
         ]
         in_title = _count(titles, question.patterns)
@@ -311,19 +376,56 @@ class CandidatePool:
         value = np.where(other >= 0, self.quality[other] * worth[names], 0).astype(np.float32)
         return _highest(candidates, value, len(self))
 
-    def _read_context(self, held: Sequence[int], candidates: range) -> None:
+    def _read_held(self) -> None:
+        """Read the held documents for what they say of candidates that have joined since."""
+        for at in self.held:
+            if (start := self._read.get(at, 0)) < len(self):
+                self._read_context(at, range(start, len(self)))
+                self._read_beside(at, start)
+                self._read[at] = len(self)
+
+    def _read_context(self, at: int, candidates: range) -> None:
         """How much of the question is around the places where a held document names a candidate."""
-        patterns, weights = self.question.patterns, self.question.weights
-        for at in held:
-            text = self._texts[at]
-            for other in candidates:
-                key = self._keys[other]
-                if key and other != at and (found := text.find(f" {key} ")) >= 0:
-                    end = found + len(key) + CONTEXT_CHARS
-                    around = text[max(0, found - CONTEXT_CHARS) : end]
-                    has = np.array([pattern in around for pattern in patterns], np.bool_)
-                    share = float(weights[has].sum())
-                    self._context[other] = max(self._context[other], share)
+        text = self._texts[at]
+        for other in candidates:
+            key = self._keys[other]
+            if key and other != at and (around := _around(text, f" {key} ")):
+                share = self._weight_in(around, self.question.weights)
+                self._context[other] = max(self._context[other], share)
+
+    def _read_beside(self, at: int, start: int) -> None:
+        """How much of the rest of the question stands beside a rare name that a held one has."""
+        keys, numbers = self._names_of(at)
+        if not len(numbers):
+            return
+        place = np.minimum(np.searchsorted(self._names, numbers), len(self._names) - 1)
+        key_of = np.full(len(self._names), -1, np.int64)
+        here = np.flatnonzero(self._names[place] == numbers)
+        key_of[place[here]] = here
+        pairs = np.flatnonzero((key_of[self._mentioned] >= 0) & (self._mentioner >= start))
+        if not len(pairs):
+            return
+        rest = np.where(self._has[at], 0, self.question.weights)
+        for name, other in zip(self._mentioned[pairs].tolist(), self._mentioner[pairs].tolist()):
+            if other != at:
+                share = self._weight_in(_around(self._texts[other], keys[key_of[name]]), rest)
+                worth, best = self._rarity[name], self._beside[other]
+                best[:] = max(best[0], worth * share), max(best[1], worth)
+
+    def _names_of(self, at: int) -> tuple[list[str], Ints]:
+        """The rare names of a document that are not in the question, and their numbers."""
+        if at not in self._rare_names:
+            asked, document = set(self.question.stems), self.documents[at]
+            found = names(f"{document.title}. {document.text[:MAX_CHARS]}")
+            keys = [
+                one
+                for one in dict.fromkeys(map(title_key, found))
+                if not asked.issuperset(map(stem, one.split()))
+            ]
+            numbers = self.links.numbers(keys)
+            rare = np.flatnonzero((numbers >= 0) & (self.links.rarity[numbers] >= RARE_NAME))
+            self._rare_names[at] = [f" {keys[one]} " for one in rare.tolist()], numbers[rare]
+        return self._rare_names[at]
 
     def features(self) -> Floats:
         """(candidates, features), given what is held now."""
@@ -349,9 +451,12 @@ class CandidatePool:
             fresh = self._carries & ~self._carries[held].any(axis=0)
             rows[:, COLUMN["agrees_new"]] = fresh.mean(axis=1)
         if held:
-            self._read_context(held[self._read :], range(len(self)))
-            self._read = len(held)
+            self._read_held()
             self._link_to_held(rows, ~free)
+            rows[:, COLUMN["shared_context"]], rows[:, COLUMN["shared_rarity"]] = self._beside.T
+        if self._asked:
+            asked = [self._asked.get(doc_id, 0.0) for doc_id in self.ids]
+            rows[:, COLUMN["asked_rank"]] = asked
         return rows
 
     def _link_to_held(self, rows: Floats, held: Bools) -> None:
@@ -376,15 +481,27 @@ class CandidatePool:
         rows[:, COLUMN["same_title"]] = np.isin(self._title, self._title[held])
 
 
-_SIGNS = re.escape("".join(one for one in map(chr, range(128)) if not one.isalnum()))
-_GAPS = re.compile(rf"[\s{_SIGNS}–—‘’“”…]+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+# ASCII signs as blanks; bytes above, which spell other letters in UTF-8, stay.
+_BLANKED = bytes(one if one > 127 or chr(one).isalnum() else 32 for one in range(256))
+_OTHER_SIGNS = re.compile("[–—‘’“”…]")
+
+
+def _around(text: str, key: str) -> str:
+    """The words around the first place of a key in a padded text; empty where it is not there."""
+    found = text.find(key)
+    return (
+        text[max(0, found - CONTEXT_CHARS) : found + len(key) + CONTEXT_CHARS] if found >= 0 else ""
+    )
 
 
 def _pad(text: str) -> str:
     """The words in lower case between blanks; outside ASCII by a quicker rule than `tokens`."""
     if text.isascii():
         return " " + " ".join(tokens(text)) + " "
-    return " " + _GAPS.sub(" ", text.casefold()).strip() + " "
+    encoded = text.casefold().encode("utf-8", "surrogatepass").translate(_BLANKED)
+    words = _OTHER_SIGNS.sub(" ", encoded.decode("utf-8", "surrogatepass")).split()
+    return " " + " ".join(words) + " "
 
 
 def _count(texts: Sequence[str], patterns: Sequence[str]) -> Floats:

@@ -144,6 +144,10 @@ class _View:
         return np.flatnonzero([one is not None for one in self.vectors])
 
     @cached_property
+    def vector_ids(self) -> list[DocId]:
+        return [self.documents[at].doc_id for at in self.with_vector]
+
+    @cached_property
     def matrix(self) -> Floats:
         # As float32 once: converting at every search would take half its time.
         return np.stack([one for one in self.vectors if one is not None]).astype(np.float32)
@@ -205,7 +209,7 @@ class MemoryStore:
         filters = check_filters(filters)
         if not len(view.with_vector):
             return [()] * len(queries)
-        ids = [view.documents[at].doc_id for at in view.with_vector]
+        ids = view.vector_ids
         hits: HitLists = []
         for block in question_blocks(queries, len(ids)):
             masks = filter_masks(view.corpus, filters and filters[block])

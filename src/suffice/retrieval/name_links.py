@@ -1,8 +1,8 @@
 """Name links: two documents share a name that one bears and the other mentions, or both mention.
 
-Built once, in two passes, linear in the text. A document bears its title and its aliases. It
-mentions every name in its text: titles and aliases of others, its entities, and capitalised names
-that no document bears, so a corpus without titles has links too.
+Built once, in two passes, linear in the text. A document bears its title and its aliases; without
+a title, the name that its text opens with. It mentions every name in its text: titles and aliases
+of others, its entities, and capitalised names that no document bears.
 
 A name is known by an 8-byte hash of its title key. Names that only one document mentions and none
 bears link nothing and are dropped, and so are doubtful mentions of names that are common words in
@@ -38,9 +38,10 @@ MAX_MENTIONS = 256  # of a document: a page that lists 100,000 others is no brid
 MAX_STEMS = 2_000_000  # that are counted; beyond, those seen once are forgotten
 LEAD_CHARS = 300  # at the beginning of a text that can introduce its subject
 
-_KIND, _VERSION = "name-links", 2
+_KIND, _VERSION = "name-links", 3
 _REBUILD = "build the library again: suffice build"
 _VERB = re.compile(r"\s(?:is|was|are|were|has|had|refers)\s")
+_ARTICLE = re.compile(r"^(?:The|A|An)\s+")
 _KNOWN_AS = re.compile(
     r"\b(?:known(?:\s\w+){0,2}\s+as|called|nicknamed|abbreviated(?:\s\w+){0,2}\s+as|born|née|"
     r"formerly|officially|or)\s+(?:the\s+)?[\"“']?",
@@ -87,6 +88,18 @@ def aliases(title: str, text: str) -> list[str]:
             found.setdefault(letters.casefold())
     # "Michael J" is a name that a full stop cut off.
     return [one for one in found if one not in ("", own) and len(one.split()[-1]) > 1][:MAX_ALIASES]
+
+
+def subject(text: str) -> str:
+    """The name that a text opens with, if a verb follows: what it is about where no title says so.
+
+    subject("Ada Lovelace (born 1815) was an English countess.")     # Ada Lovelace
+    """
+    lead = text[:LEAD_CHARS]
+    verb = _VERB.search(lead)
+    found = names(lead[: verb.start()]) if verb else []
+    opening = _ARTICLE.sub("", lead.lstrip())
+    return found[0] if found and opening.startswith(found[0]) else ""
 
 
 def initials(name: str, *, last: int | None = None) -> str:
@@ -228,8 +241,9 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
         ids.setdefault(document.doc_id, len(ids))
         if len(ids) == len(borne_sizes):
             raise duplicate_id(document.doc_id)
-        title, others = title_key(document.title), aliases(document.title, document.text)
-        own = [keys.add(title, small=is_small(document.title))] if title else []
+        called = document.title or subject(document.text)
+        title, others = title_key(called), aliases(called, document.text)
+        own = [keys.add(title, small=is_small(called))] if title else []
         own += [keys.add(key, small=False) for key in others]
         borne_sizes.append(len(own))
         borne.extend(own)

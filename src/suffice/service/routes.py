@@ -255,7 +255,13 @@ def _complete(service: Service, form: schemas.CompleteRequest) -> dict[str, Any]
     budget = ExpansionBudget(rounds=form.rounds, seconds=service.settings.limits.seconds * 0.8)
     library, gate = service.library, service.gate(form.gate)
     completion = library.complete(
-        form.question, gate, k=form.k, budget=budget, retriever=form.retriever
+        form.question,
+        gate,
+        k=form.k,
+        budget=budget,
+        retriever=form.retriever,
+        filter=form.filter,
+        strict=form.strict,
     )
     return {
         "hits": _hit_records(library, completion.hits, texts=form.texts),

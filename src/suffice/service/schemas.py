@@ -243,16 +243,21 @@ class LabelResponse(BaseModel):
 # Library
 
 
+FilterForm = Annotated[
+    Literal["auto"] | dict[str, Any] | None,
+    Field(description='A metadata filter; "auto": what the question names.'),
+]
+Strict = Annotated[bool, Field(description="Never relax the filter.")]
+
+
 class SearchRequest(_StrictModel):
     model_config = _example(question=_DIRECTORS, k=5)
 
     question: Question
     k: int = Field(10, ge=1, le=100)
     retriever: RetrieverName = None
-    filter: Literal["auto"] | dict[str, Any] | None = Field(
-        None, description='A metadata filter; "auto": what the question names.'
-    )
-    strict: bool = Field(False, description="Never relax the filter.")
+    filter: FilterForm = None
+    strict: Strict = False
     texts: bool = Field(True, description="Include the texts of the documents.")
 
 
@@ -284,6 +289,8 @@ class CompleteRequest(_StrictModel):
     k: int = Field(10, ge=1, le=50, description="Maximum number of documents.")
     rounds: int = Field(12, ge=0, le=50)
     retriever: RetrieverName = None
+    filter: FilterForm = None
+    strict: Strict = False
     gate: GateName = DEFAULT_GATE
     texts: bool = True
 
