@@ -2,7 +2,8 @@
 
 Claims are clustered, and names of one thing are looked for inside a cluster, where similar names
 are about the same matter. *Exactly* equivalent names are merged everywhere. *Contextually*
-equivalent ones (a short name that means one page only here) get each other's edges of that cluster.
+equivalent ones (a short name that means one thing only here) get each other's edges of that
+cluster, both ways.
 Only unambiguous edges carry a question: `KnowledgeGraph.only` has the relations with exactly one
 object.
 """
@@ -173,23 +174,40 @@ def merge_equivalent_names(
     equivalences: Iterable[Equivalence],
     clusters: Mapping[str, Sequence[int]],
 ) -> list[Triple]:
-    """The triples with equal names merged, plus those with names equal in their cluster."""
+    """The triples with equal names merged, plus those with names equal in their cluster.
+
+    Names that are equal in a cluster get each other's edges of that cluster, inbound and outbound,
+    as a copy with the link "context". A name that was chosen two names for has none.
+    """
     always: dict[str, set[str]] = defaultdict(set)
     within: dict[tuple[int, str], set[str]] = defaultdict(set)
+    groups: list[Equivalence] = []
     for one in equivalences:
+        if not one.always:
+            groups.append(one)
         for name in one.names[1:]:
             (always[name] if one.always else within[one.cluster, name]).add(one.names[0])
     merged = {name: next(iter(chosen)) for name, chosen in always.items() if len(chosen) == 1}
+    mirrors: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
+    for one in groups:
+        clear = [name for name in one.names[1:] if len(within[one.cluster, name]) == 1]
+        same = dict.fromkeys(merged.get(name, name) for name in (one.names[0], *clear))
+        for name in same:
+            mirrors[one.cluster, name] |= {other: None for other in same if other != name}
     found: dict[Triple, None] = {}
     for triple in triples:
         ends = tuple(merged.get(name, name) for name in (triple.subject, triple.object))
         moved = ends != (triple.subject, triple.object)
         link = "exact" if moved else triple.link
-        found.setdefault(replace(triple, subject=ends[0], object=ends[1], link=link))
+        fact = replace(triple, subject=ends[0], object=ends[1], link=link)
+        found.setdefault(fact)
         for cluster in clusters.get(triple.claim_id, ()):
-            mirrors = within.get((cluster, triple.object), set())
-            if not moved and len(mirrors) == 1:
-                found.setdefault(replace(triple, object=next(iter(mirrors)), link="context"))
+            for subject in (fact.subject, *mirrors.get((cluster, fact.subject), ())):
+                for name in (fact.object, *mirrors.get((cluster, fact.object), ())):
+                    if (subject, name) != ends and subject != name:
+                        found.setdefault(
+                            replace(fact, subject=subject, object=name, link="context")
+                        )
     return list(found)
 
 
@@ -221,7 +239,15 @@ class KnowledgeGraph:
 
 
 def _fullest(edges: Sequence[Triple]) -> Triple | None:
-    """The edge whose object says most ("2 June 1904", not "1904"); None if they contradict."""
+    """The edge whose object says most ("2 June 1904", not "1904"); None if they contradict.
+
+    A mirrored edge fills a gap and contradicts nothing: not the edge it is the mirror of, nor one
+    that the text gives to this name.
+    """
+    stated = [edge for edge in edges if edge.link != "context"]
+    if not stated:  # a fact may be mirrored at both ends; the first copy keeps the text's object
+        stated = list({edge.claim_id: edge for edge in reversed(edges)}.values())
+    edges = stated
     if any(edge.several for edge in edges):
         return None
     best = max(
