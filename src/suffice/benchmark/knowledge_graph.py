@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.benchmark.claims import PageIndex
+from suffice.benchmark.open_relations import LITERALS, inverse, kind_of
 from suffice.benchmark.stage_protocols import Claim, Equivalence, ReasoningPath, Triple
 from suffice.benchmark.triples import alternative_names, get_relation
 from suffice.benchmark.vocabulary import RANKS, base_title, without_rank
@@ -36,6 +37,7 @@ SAMPLE = 6_000  # claims that a mixture is fitted on, at most
 SIZES = (2, 4, 8, 16, 32, 64)
 LIKELY = 0.1  # a claim belongs to every component that is at least this likely
 BLOCK = 8_192
+NO_SUBJECTS = LITERALS | {"thing"}  # objects that nothing is asked about
 
 
 def soft_clusters(
@@ -259,7 +261,10 @@ def _fullest(edges: Sequence[Triple]) -> Triple | None:
 
 
 def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
-    """The graph of the triples that can be true. Marriages and siblings also lead back."""
+    """The graph of the triples that can be true.
+
+    Marriages and siblings also lead back, and what is led by someone is what that one leads.
+    """
     kept = list(triples)
     years: dict[tuple[str, str], int] = {}
     for one in kept:
@@ -267,14 +272,21 @@ def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
         if match and get_relation(one.relation).object == "date":
             years[one.subject, one.relation] = int(match.group())
     kept = [one for one in kept if _is_possible(one, years, pages)]
-    back = [
-        replace(one, subject=one.object, relation=relation, object=one.subject)
-        for one in kept
-        if (relation := get_relation(one.relation).back)
-        and one.object in pages.by_title
-        and not one.several
-    ]
-    return KnowledgeGraph([*kept, *back])
+    return KnowledgeGraph([*kept, *_led_back(kept, pages)])
+
+
+def _led_back(triples: Iterable[Triple], pages: PageIndex) -> Iterator[Triple]:
+    """The edges from object to subject: a wife's husband, and the passive of an open relation."""
+    for one in triples:
+        relation = get_relation(one.relation).back
+        back = relation if one.object in pages.by_title else ""
+        if one.phrase and one.object_kind not in NO_SUBJECTS:
+            back = back or inverse(one.relation)
+        if back and not one.several:
+            kind = kind_of(one.subject, pages.kind(one.subject))
+            yield replace(
+                one, subject=one.object, relation=back, object=one.subject, object_kind=kind
+            )
 
 
 def _is_possible(triple: Triple, years: Mapping[tuple[str, str], int], pages: PageIndex) -> bool:

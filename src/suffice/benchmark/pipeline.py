@@ -104,7 +104,9 @@ class Stages:
     A stage's `signature`, if it has one, is part of its key: another model or prompt runs it again.
     """
 
-    claims: Callable[[PageIndex], ClaimExtractor] = lambda pages: RuleClaims(pages.by_title)
+    claims: Callable[[PageIndex], ClaimExtractor] = lambda pages: RuleClaims(
+        pages.by_title, pages.terms
+    )
     triples: Callable[[PageIndex], TripleExtractor] = RuleTriples
     equivalences: Callable[[PageIndex], EquivalenceFinder] = RuleEquivalences
     questions: Callable[[PageIndex, Wording], QuestionWriter] = lambda _, wording: RuleQuestions(

@@ -14,7 +14,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from suffice.benchmark.claims import Page, PageIndex
+from suffice.benchmark.claims import Page, PageIndex, parse_fact
+from suffice.benchmark.open_relations import (
+    KNOWN_NAMES,
+    LITERALS,
+    SAID,
+    kind_of,
+    open_relations,
+)
 from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.vocabulary import (
     COUNTRIES,
@@ -393,8 +400,19 @@ def alternative_names(text: str) -> list[str]:
 # ----------------------------------------------------------------------------------------- triples
 
 
+_OBJECT_KINDS = {"person": "person", "place": "place", "country": "place", "date": "date"}
+_OBJECT_KINDS |= dict.fromkeys(("company", "school", "team", "band"), "organisation")
+# Keys of tables and lists that mean what the relation of that name means.
+_SAME_MEANING = frozenset(("owner", "founder", "capital", "headquarters", "publisher", "developer"))
+
+
+def _listed_relation(key: str) -> str:
+    """A key as a relation; "Team: Tern" says no club that someone plays for."""
+    return f"listed {key}" if key in RELATIONS and key not in _SAME_MEANING else key
+
+
 class RuleTriples:
-    """Triples by patterns, for the corpus with these pages."""
+    """Triples by patterns, by open relations and by layout, for the corpus with these pages."""
 
     def __init__(self, pages: PageIndex) -> None:
         self.pages = pages
@@ -403,9 +421,17 @@ class RuleTriples:
         return [tuple(dict.fromkeys(self._match(claim))) for claim in claims]
 
     def _match(self, claim: Claim) -> Iterator[Triple]:
-        page = self.pages.by_title.get(claim.subject)
-        if page is None or not page.kind:
+        fact = parse_fact(claim)
+        if fact is not None and claim.text != claim.sentence:
+            yield from self._listed(claim, *fact)
             return
+        page = self.pages.by_title.get(claim.subject)
+        known = list(self._known(claim, page)) if page is not None and page.kind else []
+        yield from known
+        yield from self._open(claim, {one.object for one in known})
+
+    def _known(self, claim: Claim, page: Page) -> Iterator[Triple]:
+        """The relations of relations.toml."""
         first = claim.claim_id.endswith("#0")
         for match in match_relations(claim.text, page, first=first, joined=self.pages.joined):
             parents = match.relation == PARENT
@@ -413,9 +439,62 @@ class RuleTriples:
             found = self._parents(match.objects) if parents else self._objects(match, page)
             for relation, name in found:
                 if title_key(name) != title_key(claim.subject) and self._fits(relation, name):
+                    kind = _OBJECT_KINDS.get(RELATIONS[relation].object, "")
                     yield Triple(
-                        claim.subject, relation, name, claim.doc_id, claim.claim_id, several
+                        claim.subject,
+                        relation,
+                        name,
+                        claim.doc_id,
+                        claim.claim_id,
+                        several,
+                        object_kind=kind or kind_of(name, self.pages.kind(name)),
                     )
+
+    def _open(self, claim: Claim, known: Collection[str]) -> Iterator[Triple]:
+        """What the sentence says in its own words, but for what a known relation already has."""
+        name = base_title(claim.subject) if claim.subject else ""
+        for match in open_relations(claim.text, name, self.pages.terms):
+            subject = claim.subject if match.subject == name else self._page(match.subject)
+            relation = KNOWN_NAMES.get(match.relation, match.relation)
+            target = match.object if relation == SAID else self._page(match.object)
+            kind = kind_of(target, self.pages.kind(target))
+            if relation != match.relation and kind in LITERALS:
+                relation = match.relation
+            if target not in known and title_key(subject) != title_key(target):
+                yield Triple(
+                    subject,
+                    relation,
+                    target,
+                    claim.doc_id,
+                    claim.claim_id,
+                    match.several,
+                    phrase=match.phrase,
+                    object_kind="thing" if relation == SAID else kind,
+                )
+
+    def _listed(self, claim: Claim, relation: str, value: str) -> Iterator[Triple]:
+        """A fact of a table, a list of keys, a manual page or an article's metadata."""
+        phrase, relation = relation, _listed_relation(relation)
+        names = names_at(value, 0)
+        split = len(names.names) > 1 and names.end == len(value) and relation != "outlet"
+        for name in names.names if split else (value,):
+            target = self._page(name)
+            kind = kind_of(target, self.pages.kind(target))
+            if title_key(target) != title_key(claim.subject):
+                yield Triple(
+                    claim.subject,
+                    relation,
+                    target,
+                    claim.doc_id,
+                    claim.claim_id,
+                    split,
+                    phrase=phrase,
+                    object_kind="organisation" if relation == "outlet" else kind,
+                )
+
+    def _page(self, name: str) -> str:
+        """The title that a name means, or the name."""
+        return self.pages.find(name) or name
 
     def _fits(self, relation: str, name: str) -> bool:
         """Whether the name can be the relation's object; a person without a page has two names."""
