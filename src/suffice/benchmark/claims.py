@@ -19,13 +19,14 @@ from suffice.benchmark.terms import CorpusTerms, collect_terms
 from suffice.benchmark.vocabulary import (
     FIRST_NAMES,
     KINDS,
+    NATIONALITIES,
     RANKS,
     SEX_OF_WORD,
     any_of,
     base_title,
     without_rank,
 )
-from suffice.lexicon import MONTHS
+from suffice.lexicon import FUNCTION_WORDS, MONTHS
 from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
 
@@ -236,7 +237,7 @@ class RuleClaims:
 
     def _claims(self, document: Document, page: Page, terms: CorpusTerms) -> list[Claim]:
         layout = read_layout(document, terms.keys)
-        full = {} if page.kind else full_names(document.text)
+        full = {} if page.kind else full_names(document.text, terms)
         found: list[Claim] = []
         about = False  # whether the last sentence was about the page: only then a pronoun is
         at = 0
@@ -293,15 +294,28 @@ def _unquoted(sentence: str) -> str:
 _PERSON = re.compile(r"(?<![\w’'-])[A-Z][\w’'-]+(?: [A-Z]\.)? [A-Z][\w’'-]+(?! [A-Z])")
 
 
-def full_names(text: str) -> dict[str, str]:
-    """The last name of each person that a text names in full -> the only full name with it."""
+def full_names(text: str, terms: CorpusTerms) -> dict[str, str]:
+    """The last name of each person that a text names in full -> the only full name with it.
+
+    A first name is a common one, or a word that the corpus never writes small; of the latter, the
+    last name must be one that speaks: "Cue said".
+    """
+    speaking = {match["name"] or match["after"] for match in _SPEAKING.finditer(text)}
     found: dict[str, set[str]] = defaultdict(set)
     for match in _PERSON.finditer(text):
         name = re.sub(r"['’]s?$", "", match.group())
         first, last = name.split()[0], name.split()[-1]
-        if first.casefold() in FIRST_NAMES and len(last) > 2:
+        small = first.casefold()
+        named = small not in FUNCTION_WORDS and small not in terms.small and last in speaking
+        if (small in FIRST_NAMES or named) and len(last) > 2 and first not in NATIONALITIES:
             found[last].add(name)
     return {last: next(iter(names)) for last, names in found.items() if len(names) == 1}
+
+
+_SPEAKING = re.compile(
+    r"(?P<name>[A-Z][\w’'-]+) (?:said|says|told|added|wrote|explained)\b"
+    r"|(?:said|says|added|explained) (?P<after>[A-Z][\w’'-]+)(?=[,.])"
+)
 
 
 def with_full_names(text: str, full: Mapping[str, str]) -> str:

@@ -266,7 +266,7 @@ def is_subject(text: str) -> bool:
 
 
 def is_named(text: str) -> bool:
-    """Whether a cell names a thing also outside its table: a name or a code, not "Tue" or "glass"."""
+    """Whether a cell names a thing outside its table, too: a name or a code, not "Tue"."""
     days = {name[:size] for name in (*WEEKDAYS, *MONTHS) for size in (3, 4, len(name))}
     coded = re.search(r"[A-Za-z]", text) and re.search(r"\d|[a-z][_/.-][a-z]|[a-z]\(", text)
     words = text.split()

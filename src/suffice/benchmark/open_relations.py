@@ -34,7 +34,7 @@ from suffice.storage.records import read_toml
 from suffice.text import date_mentions, title_key
 
 SAID = "said"
-MAX_OBJECT_WORDS, MAX_CLAIM_WORDS = 7, 40
+MAX_OBJECT_WORDS, MAX_PHRASE_WORDS, MAX_CLAIM_WORDS = 7, 12, 40
 LITERALS = frozenset(("date", "amount", "version", "id"))
 
 
@@ -93,13 +93,37 @@ for _one in _DATA["irregular"].split(";"):
     _ACTIVE[_verb.third] = _ACTIVE[_simple] = _verb
 for _verb in {*_ACTIVE.values(), *_PARTICIPLES.values()}:
     _BY_THIRD[_verb.third] = _verb
+# Nouns that look like verbs: "hiring plans", "trial results", "complaints record".
+_ACTIVE_NOUNS = frozenset(
+    "plans results records reports returns offers orders charges shares tests reviews releases"
+    " works features bases changes claims covers credits demands designs files forms grants"
+    " hosts houses issues judges labels lists loads loans marks matches moves names notes"
+    " numbers places plays points prices prints processes ranks rates requests rewards routes"
+    " scales scores signs stages starts states stations stores studies supports targets tours"
+    " tracks trades trains transfers trials uses votes reaches record set left found read run"
+    " cost".split()
+)
 _BY_PARTICIPLE = {verb.participle: verb for verb in _PARTICIPLES.values()}
 # "found" is the past of "find" and the base of "found"; "founded" is clear.
-KNOWN_NAMES: dict[str, str] = _DATA["names"]  # open relation -> its name in relations.toml
+_NAMES: dict[str, str] = _DATA["names"]
+_DATES: dict[str, str] = _DATA["dates"]
+_RENAMED: dict[str, str] = _DATA["renamed"]
 _ADJECTIVES = frozenset(" ".join(one.split()) for one in _DATA["adjectives"].split(","))
 _SPEECH = frozenset(
     form for one in _DATA["speech"].split(";") for form in one.strip().split(":")[1:2]
 ) | {"says", "adds", "notes", "explains", "argues", "warns"}
+
+
+def relation_name(relation: str, kind: str = "", *, listed: bool = False) -> str:
+    """The name in relations.toml of an open relation to an object of this kind, or the relation.
+
+    Words that relations.toml uses for something narrower are written otherwise. `listed` is a key
+    of a table or a list: "Team: Tern".
+    """
+    if not listed and kind == "date":
+        return _DATES.get(relation, relation)
+    known = "" if listed or kind in LITERALS else _NAMES.get(relation, "")
+    return known or _RENAMED.get(relation, relation)
 
 
 def inverse(relation: str) -> str:
@@ -108,7 +132,7 @@ def inverse(relation: str) -> str:
         verb = _BY_PARTICIPLE.get(relation.removesuffix(" by"))
         return verb.third if verb else ""
     verb = _BY_THIRD.get(relation)
-    return f"{verb.participle} by" if verb and relation not in _LOOSE else ""
+    return relation_name(f"{verb.participle} by") if verb and relation not in _LOOSE else ""
 
 
 # ------------------------------------------------------------------------------- kinds of objects
@@ -134,7 +158,8 @@ _VERSION = re.compile(
 )
 _MONTH = "|".join(MONTHS)
 _DATE = re.compile(
-    rf"(?:(?:{'|'.join(WEEKDAYS)}),? )?(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH})(?:,? \d{{4}})?|"
+    rf"(?:(?:{'|'.join(WEEKDAYS)}),? )?"
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH})(?:,? \d{{4}})?|"
     rf"(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?(?:, \d{{4}})?|(?:{_MONTH}) \d{{4}}|\d{{4}}-\d\d-\d\d|"
     rf"[12]\d{{3}}(?![\w%]|[.,-]\d)|\d{{1,2}}:\d\d(?: ?[ap]m)?)(?!\w)"
 )
@@ -176,75 +201,93 @@ def kind_of(name: str, page_kind: str = "") -> str:
 
 # ----------------------------------------------------------------------------------------- phrases
 
-_SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[^\s,;:()\"“”]+")
 _ADVERB = re.compile(
     r"(?:[a-z]+ly|also|now|still|already|then|once|first|again|later|soon|just|both|jointly|ever)$"
 )
-_BE = frozenset("is was are were been".split())
+_BE = frozenset("is was are were been being".split())
 _HAVE = frozenset("has have had".split())
 _PREPOSITIONS = frozenset(
     "by in on at to from for with as of after into under against over through between until".split()
 )
+_PLACE_PREPOSITIONS = frozenset("in at from to near".split())
+_DATE_PREPOSITIONS = frozenset("on in at from until after since by".split())
 _PARTICLES = frozenset("up out over off down".split())
-# Where a clause may end, so an object before it is whole.
-_END = re.compile(
-    rf"\s*(?:$|[.;:!?)–—](?:\s|$|[\"”])|,(?=\s)|[\"”]|\((?!s\))| (?:{any_of('after_name')})\b)"
+_DAYS = frozenset(
+    (*WEEKDAYS, *(f"{day}s" for day in WEEKDAYS), *MONTHS, *(month[:3] for month in MONTHS), "Sept")
 )
-_STOP = frozenset(
-    "and or but which that who whose whom when where while after before because if as to with in on"
-    " at for from by during since until than is was are were has have had will would can could may"
-    " should must not so then via per within without about into under over through between against"
-    " including such like using including amid despite unless though although once".split()
+# Where a clause may end, so that an object before it is whole.
+_STRICT_END = re.compile(r"\s*(?:$|[.;:!?)–—](?:\s|$|[\"”])|,(?=\s)|[\"”]|\((?!s\)))")
+_END = re.compile(rf"{_STRICT_END.pattern}| {any_of('after_name')}\b")
+# Words that open another clause, or point elsewhere: an object does not go on over them.
+_CLAUSE = frozenset(
+    "which that who whose whom when where while because if is was are were has have had will would"
+    " can could may should must not so than but unless though although once as it them him her he"
+    " she they his its their our your my this these those such there what how being been and/or"
+    " i you we me us before after until since during".split()
 )
 _EMPTY_NOUNS = frozenset(
     "several many some more other such new first own same few various different lot number all any"
     " each every another most much this that these those it them him her he she they his its their"
-    " our your my one ones two three something anything everything things thing way ways time part"
-    " addition order case both none here there what how back away well".split()
+    " our your my one ones something anything everything things thing way ways time part following"
+    " addition order case both none here there what how back away well above below".split()
 )
 _STATES_NOTHING = re.compile(
-    r"\b(?:not|never|no longer|nor|neither|if|unless|whether|would|could|should|might|may|must|can|"
-    r"cannot|will|shall|won't|\w+n't|\w+n’t|plans? to|hopes? to|wants? to|expected|expects|proposed|planned|"
-    r"considering|instead of|rather than|failed|fake|no)\b"
+    r"\b(?:not|never|no|nor|neither|if|unless|whether|would|could|should|might|may|must|can|cannot|"
+    r"will|shall|\w+n't|\w+n’t|plans? to|hopes? to|wants? to|expected|expects|proposed|planned|"
+    r"considering|instead of|rather than|failed|fake)\b"
 )
 _LEAD = re.compile(
     r"(?:(?:In|On|At|Since|By|During|After|From|Until|As of) [^,;.]{1,40}, |"
     r"(?:Today|Currently|Now|Also|Then|Later|Meanwhile|However|Finally|Previously|Originally),? )"
 )
-_PARENS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
+_PARENTHESES = re.compile(r"\s*[(\[][^()\[\]]{0,300}[)\]]")
+_QUOTATION = re.compile(r"[\"“][^\"“”]*[\"”]")
 _DETERMINER = re.compile(r"(?:[Tt]he|[Aa]n?|[Ii]ts|[Oo]ur) ")
-_POSSESSIVE = re.compile(r"(?P<owner>.+?)(?:['’]s|(?<=s)['’]) (?P<rest>\S.*)")
-_NAME = re.compile(r"(?:[Tt]he )?(?=[A-Z0-9`])")
+_SMALL_JOINTS = frozenset("of the and de van von der la le du for".split())
+
+_CAPITALS = r"[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]+)"
+_KEY = r"[a-z][\w/-]*(?: [a-z][\w/-]*){0,2}"
 _ROLE = "|".join(sorted((re.escape(role) for role in ROLES), key=len, reverse=True))
 _APPOSED = re.compile(
-    rf"(?P<name>[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]+){{1,3}}), (?:the |an? |its )?"
-    rf"(?P<former>former |then |current |acting |interim |newly appointed )?(?P<role>(?i:{_ROLE})) "
-    rf"(?:of|at|for) (?:the )?(?=[A-Z])"
+    rf"(?P<name>{_CAPITALS}{{1,3}}), (?:the |an? |its )?(?P<former>former |then |ex-)?"
+    rf"(?:current |acting |interim |newly appointed )?(?P<role>(?i:{_ROLE})) "
+    r"(?:of|at|for) (?:the )?(?=[A-Z])"
 )
 _TITLED = re.compile(
-    rf"(?P<place>[A-Z][\w&.-]+(?: [A-Z][\w&.-]+){{0,2}})(?:['’]s?)? "
-    rf"(?P<former>former |then-|ex-)?(?P<role>(?:{_ROLE}|CEO|CTO|CFO|COO)) "
-    rf"(?P<name>[A-Z][a-z][\w'’-]+ [A-Z][\w'’-]+)\b(?! [A-Z])"
+    r"(?P<place>[A-Z][\w&.-]+(?: [A-Z][\w&.-]+){0,2})(?:['’]s?)? (?P<former>former |then-|ex-)?"
+    rf"(?P<role>(?:{_ROLE}|CEO|CTO|CFO|COO)) (?P<name>[A-Z][a-z][\w'’-]+ [A-Z][\w'’-]+)\b(?! [A-Z])"
 )
 _OF_IS = re.compile(
-    r"(?:The|the) (?P<key>[a-z][\w/-]*(?: [a-z][\w/-]*){0,2}) (?:of|for) (?:the )?"
-    r"(?P<subject>[^,;:()]{2,50}?) (?:is|was|are|were) (?P<rest>\S.*)"
+    rf"[Tt]he (?P<key>{_KEY}) (?:of|for) (?:the )?(?P<subject>[^,;:()]{{2,50}}?) "
+    r"(?:is|was|are|were) (?P<rest>\S.*)"
 )
 _IS_THE = re.compile(
-    r"(?:is|was) (?:the |an? )?(?:current |new )?(?P<key>[a-z][\w/-]*(?: [a-z][\w/-]*){0,2}) "
-    r"(?P<prep>of|for|at) (?:the )?(?P<rest>\S.*)"
+    rf"(?:is|was) (?P<article>the |an? )?(?:current |new )?(?P<key>{_KEY}) "
+    r"(?P<prep>of|for|at) (?:the )?(?=\S)"
 )
-_KEY_IS = re.compile(
-    r"(?:The|Its) (?P<key>[a-z][\w/-]*(?: [a-z][\w/-]*){0,2}) (?:is|was) (?P<rest>\S.*)"
+_KEY_IS = re.compile(rf"(?:The|Its) (?P<key>{_KEY}) (?:is|was) (?P<rest>\S.*)")
+_OWNED = re.compile(rf"(?:['’]s|(?<=s)['’]) (?P<key>{_KEY}) (?:is|was) (?P<rest>\S.*)")
+_IS_ADJECTIVE = re.compile(
+    r"(?:is|was|are|were) (?:also |currently |now )?(?P<words>\w+(?: \w+){1,2}) "
 )
 _QUOTED = re.compile(
-    r"[\"“](?P<quote>[^\"“”]{8,300}?)[,.!]?[\"”],? (?:(?P<verb>\w+) (?P<after>[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]+){0,3})"
-    r"|(?P<before>[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]+){0,3})(?:, [^,\"“]{2,60},)? (?P<verb2>\w+))"
+    r"[\"“](?P<quote>[^\"“”]{8,300}?)[,.!]?[\"”],? "
+    rf"(?:(?P<verb>\w+) (?P<after>{_CAPITALS}{{0,3}})"
+    rf"|(?P<before>{_CAPITALS}{{0,3}})(?:, [^,\"“]{{2,60}},)? (?P<verb2>\w+))"
 )
 _SAYS = re.compile(
-    r"(?:, [^,]{2,60},)? (?P<verb>\w+) (?:on \w+ )?(?:that )?(?P<claim>[^\"“”]{12,300})$"
+    r"(?:, [^,]{2,60},)? (?:(?:said|says)(?: on \w+)?(?: that)?|"
+    r"(?:argued|warned|explained|noted|confirmed|claimed|argues|warns|claims|admitted|insisted|"
+    r"reported|recalled|stated|wrote) that) (?P<claim>[^\"“”]{12,300})$"
 )
+_NO_CLAIM = frozenset(
+    "to in at about of so by for as goodbye hello yes no his her its their he she it they this that"
+    " these those against with on".split()
+)
+# "its complaints record worsened", "Hasaris Labs' hiring plan was widened"
+_ITS = re.compile(rf"(?:that|:) its (?P<key>{_KEY}) (?P<rest>\S.*)")
+_WHOSE = re.compile(r"(?:['’]s|(?<=s)['’]) (?P<rest>[a-z]\S* .*)")
 
 
 def open_relations(
@@ -255,75 +298,98 @@ def open_relations(
     `subject` is what the sentence is known to be about: its text opens with that name. `terms` is
     the vocabulary of the corpus.
     """
-    yield from _speech(text)
-    clean = _PARENS.sub("", text).strip()
-    for match in _APPOSED.finditer(clean):
-        yield from _role(clean, match)
-    for match in _TITLED.finditer(clean):
-        if (
-            not match["former"]
-            and match["place"] not in NATIONALITIES
-            and _is_person(match["name"])
-        ):
-            role = match["role"].lower() if not match["role"].isupper() else match["role"]
-            place = match["place"].removesuffix("'s").removesuffix("’s")
-            if place.casefold() not in FUNCTION_WORDS and place not in WEEKDAYS:
-                yield OpenMatch(place, role, match["name"], match["role"])
-    head = re.split(r"[;:]\s", clean, maxsplit=1)[0]
-    if _STATES_NOTHING.search(head) or '"' in head or "“" in head:
-        return
-    yield from _clause(head, subject, terms)
+    yield from _speech(text, terms)
+    clean = _QUOTATION.sub('" "', _PARENTHESES.sub("", text)).strip()
+    yield from _roles(clean, terms)
+    head = re.split(r";\s", clean, maxsplit=1)[0]
+    if not _STATES_NOTHING.search(head) and '"' not in head:
+        yield from _clause(head, subject, terms)
 
 
-def _is_person(name: str) -> bool:
-    return name.split()[0].casefold() in FIRST_NAMES or kind_of(name) in ("person", "")
+def _roles(text: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
+    """ "Mira Holt, the head of Team Tern," and "Atlas founder Mira Holt"."""
+    for match in _APPOSED.finditer(text):
+        places = names_at(text, match.end())
+        name = _without_openers(match["name"])
+        whole = places.names and _END.match(text, places.end)
+        if name and whole and not match["former"]:
+            yield OpenMatch(places.names[0], _lowered(match["role"]), name, match["role"])
+    for match in _TITLED.finditer(text):
+        place = _without_openers(match["place"].removesuffix("'s").removesuffix("’s"))
+        person = kind_of(match["name"]) in ("person", "") and not match["former"]
+        if person and place and not _is_common(place, terms):
+            yield OpenMatch(place, _lowered(match["role"]), match["name"], match["role"])
 
 
-def _role(text: str, match: re.Match[str]) -> Iterator[OpenMatch]:
-    """ "Mira Holt, the head of Team Tern," """
-    places = names_at(text, match.end())
-    if match["former"] and match["former"].strip() in ("former", "then"):
-        return
-    if len(places.names) >= 1 and _END.match(text, places.end) and " " in match["name"]:
-        role = match["role"]
-        role = role if role.isupper() else role.casefold()
-        yield OpenMatch(places.names[0], role, match["name"], match["role"])
+def _is_common(place: str, terms: CorpusTerms) -> bool:
+    """Whether this names no organisation: "French AI researcher", "Head coach", "Monday"."""
+    words = place.split()
+    small = len(words) == 1 and words[0].casefold() in terms.small | ROLES
+    return small or words[0] in NATIONALITIES or words[0] in _DAYS
 
 
-def _speech(text: str) -> Iterator[OpenMatch]:
+def _lowered(role: str) -> str:
+    return role if role.isupper() else role.casefold()
+
+
+def _without_openers(name: str) -> str:
+    """The name without words that only open a sentence; "" if one word of a person's is left."""
+    words = name.split()
+    while words and words[0].casefold() in FUNCTION_WORDS:
+        words.pop(0)
+    return " ".join(words) if len(words) == len(name.split()) or len(words) > 1 else ""
+
+
+def _speech(text: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
     for match in _QUOTED.finditer(text):
-        verb = match["verb"] or match["verb2"]
-        name = match["after"] or match["before"]
-        if verb in _SPEECH and verb not in ("reported", "announced") and _is_speaker(name):
-            yield OpenMatch(_stripped(name), SAID, match["quote"].strip(" ,."), verb)
+        verb, name = match["verb"] or match["verb2"], match["after"] or match["before"]
+        quote = match["quote"].strip(" ,.")
+        if verb in _SPEECH and _is_speaker(name, terms) and _is_whole(quote):
+            yield OpenMatch(_stripped(name), SAID, quote, verb)
             return
     names = names_at(text, 0)
-    if len(names.names) != 1 or not _is_speaker(names.names[0]):
+    if len(names.names) != 1 or not _is_speaker(names.names[0], terms):
         return
-    match = _SAYS.match(text, names.end)
-    if match is None or match["verb"] not in _SPEECH or match["verb"] in ("told", "announced"):
-        return
-    claim = match["claim"].strip(" .")
-    first = claim.split()[0].casefold()
-    if 3 < len(claim.split()) <= MAX_CLAIM_WORDS and first not in (
-        "to", "in", "at", "about", "of", "so", "by", "for", "as", "goodbye", "hello", "yes", "no",
-        "his", "her", "its", "their", "he", "she", "it", "they", "this", "that", "these", "those",
-    ):  # fmt: skip
-        yield OpenMatch(_stripped(names.names[0]), SAID, claim, match["verb"])
+    if match := _SAYS.match(text, names.end):
+        claim = match["claim"].strip(" .")
+        words = claim.split()
+        if 3 < len(words) <= MAX_CLAIM_WORDS and words[0].casefold() not in _NO_CLAIM:
+            verb = text[names.end : match.start("claim")].split()
+            yield OpenMatch(
+                _stripped(names.names[0]), SAID, claim, verb[-1 if len(verb) < 2 else -2]
+            )
 
 
-def _is_speaker(name: str) -> bool:
+def _is_whole(quote: str) -> bool:
+    """Whether this is a sentence, not some words of one."""
+    return len(quote.split()) > 3 and not quote[0].islower()
+
+
+def _is_speaker(name: str, terms: CorpusTerms) -> bool:
     first = name.split()[0].casefold().strip(".")
-    return first not in FUNCTION_WORDS and name not in WEEKDAYS and name not in MONTHS
+    common = " " not in name and first in terms.small
+    return first not in FUNCTION_WORDS and name not in _DAYS and not common
 
 
 def _stripped(name: str) -> str:
-    return re.sub(r"['’]s?$", "", name).strip(" ,.")
+    """A person's name without "'s" and without what the person is: "Prime Minister"."""
+    words = re.sub(r"['’]s?$", "", name).strip(" ,.").split()
+    while len(words) > 2 and (words[0] in NATIONALITIES or words[0].casefold() in _ROLE_WORDS):
+        words.pop(0)
+    return " ".join(words)
+
+
+_ROLE_WORDS = frozenset(word for role in ROLES for word in role.split()) | {"pastor", "dr", "mr"}
+
+
+# ----------------------------------------------------------------------------------------- clauses
 
 
 def _clause(text: str, subject: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
     if match := _OF_IS.fullmatch(text.rstrip(".")):
-        yield from _attribute(match["subject"], match["key"], match["rest"], terms)
+        owner = _DETERMINER.sub("", match["subject"], count=1)
+        if _is_named(owner, terms):
+            yield from _attribute(owner, match["key"], match["rest"], terms)
         return
     lead = _LEAD.match(text)
     at = lead.end() if lead else 0
@@ -332,20 +398,44 @@ def _clause(text: str, subject: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
         if subject and (match := _KEY_IS.fullmatch(text.rstrip("."))):
             yield from _attribute(subject, match["key"], match["rest"], terms, literal=True)
         return
-    owned = _POSSESSIVE.fullmatch(text[at:].rstrip("."))
-    if owned and owned["owner"] in (name, f"The {name}", f"the {name}"):
-        if match := re.fullmatch(
-            r"(?P<key>[a-z][\w/-]*(?: [a-z][\w/-]*){0,2}) (?:is|was) (?P<rest>\S.*)", owned["rest"]
-        ):
-            yield from _attribute(name, match["key"], match["rest"], terms)
+    if match := _OWNED.fullmatch(text.rstrip("."), end):
+        yield from _attribute(name, match["key"], match["rest"], terms)
         return
-    # "Mira Holt, who joined in 2019, leads": the part between commas says nothing about the verb.
-    if text.startswith(", ", end):
-        close = text.find(", ", end + 2)
-        if close < 0 or close - end > 80:
-            return
-        end = close + 1
-    yield from _predicate(name, text, end, terms)
+    if match := _WHOSE.match(text, end):
+        yield from _happening(name, match["rest"])
+        return
+    if match := _ITS.search(text, end):
+        yield from _happening(name, f"{match['key']} {match['rest']}")
+    elif (start := _after_apposition(text, end)) is not None:
+        yield from _predicate(name, text, start, terms)
+
+
+def _after_apposition(text: str, at: int) -> int | None:
+    """Where the sentence goes on: "Mira Holt, who joined in 2019, leads"."""
+    if not text.startswith(", ", at):
+        return at
+    close = text.find(", ", at + 2)
+    between = text[at + 2 : close]
+    relative = re.match(r"(?:who|which|whose|that)\b", between)
+    verb = re.search(r"\b(?:is|was|are|were|has|had)\b", between)
+    return None if close < 0 or close - at > 80 or (verb and not relative) else close + 1
+
+
+def _happening(subject: str, rest: str) -> Iterator[OpenMatch]:
+    """What is said of something that the subject has: "hiring plan was widened"."""
+    words = re.split(r"[,.;:]|\b(?:in|on|at) (?=[A-Z])", rest, maxsplit=1)[0].split()
+    for at in range(1, min(4, len(words))):
+        verb = words[at] in _ACTIVE or words[at] in _BE or words[at] in _HAVE
+        if not verb or words[at] in _ACTIVE_NOUNS:
+            continue
+        said = words[at:]
+        passive = said[0] in _BE and (
+            len(said) < 2 or not said[1].endswith(("ed", "en", "t", "ut"))
+        )
+        bad = any(word.casefold() in _CLAUSE - _BE for word in said) or said[0] in _HAVE
+        if not passive and not bad and len(said) <= MAX_OBJECT_WORDS:
+            yield OpenMatch(subject, " ".join(words[:at]), " ".join(said), " ".join(words[:at]))
+        return
 
 
 def _attribute(
@@ -353,28 +443,21 @@ def _attribute(
 ) -> Iterator[OpenMatch]:
     """The key of a subject is an object: "The owner of Atlas is Mira Holt"."""
     words = key.split()
-    if words[-1] in _EMPTY_NOUNS | _STOP or words[0] in _EMPTY_NOUNS or words[-1].endswith("ly"):
+    if words[-1] in _EMPTY_NOUNS | _CLAUSE or words[0] in _EMPTY_NOUNS or words[-1].endswith("ly"):
         return
     names, end, kind = object_at(rest, 0, terms)
-    if not names or not _END.match(rest, end) or re.match(r" (?:of|and|or)\b", rest[end:]):
-        return
-    if (literal and kind not in LITERALS) or kind == "phrase":
-        return
-    owner = _DETERMINER.sub("", subject, count=1)
-    if not _is_named(owner, terms):
+    joined = re.match(r" (?:of|and|or)\b", rest[end:])
+    if not names or kind == "phrase" or joined or (literal and kind not in LITERALS):
         return
     for name in names:
-        yield OpenMatch(owner, key, name, f"{key} is", len(names) > 1)
+        yield OpenMatch(subject, key, name, f"{key} is", len(names) > 1)
 
 
 def _is_named(name: str, terms: CorpusTerms) -> bool:
     key = title_key(name)
     capital = all(word[:1].isupper() or word in _SMALL_JOINTS for word in name.split())
-    coded = _CODE.fullmatch(name) is not None
-    return bool(key) and (capital or coded or key in terms.things) and key not in FUNCTION_WORDS
-
-
-_SMALL_JOINTS = frozenset("of the and de van von der la le du for".split())
+    named = capital or _CODE.fullmatch(name) is not None or key in terms.things
+    return bool(key) and named and key not in FUNCTION_WORDS
 
 
 def _subject_at(text: str, at: int, subject: str, terms: CorpusTerms) -> tuple[str, int]:
@@ -385,28 +468,36 @@ def _subject_at(text: str, at: int, subject: str, terms: CorpusTerms) -> tuple[s
     start = after.end() if after else at
     if match := _CODE.match(text, start):
         return match.group(), match.end()
-    words = text[start:].split(" ", 7)
-    if after or words[0][:1].islower():
-        for size in range(min(4, len(words) - 1), 0, -1):
-            phrase = " ".join(words[:size])
-            if title_key(phrase) in terms.things and not phrase[:1].isupper():
-                return phrase, start + len(phrase)
-    if not text[start : start + 1].isupper():
-        return "", at
-    if text[start:].split(" ")[0].casefold().strip(",.'’") in FUNCTION_WORDS:
-        return "", at
+    if thing := _thing_at(text, start, terms):
+        return thing, start + len(thing)
+    titled = _TITLED.match(text, start)
+    if titled and not after and not _is_common(titled["place"], terms):
+        return titled["name"], titled.end()
     found = names_at(text, start, commas=False)
-    if len(found.names) != 1:
+    if len(found.names) != 1 or not _is_subject_name(found.names[0], terms):
         return "", at
-    name = found.names[0]
-    if "'s " in name or "’s " in name:
-        return "", at
-    if name in NATIONALITIES or name.casefold() in FUNCTION_WORDS or name in WEEKDAYS:
-        return "", at
-    # A capital at the start of a sentence is no name: the next words must show it.
-    if " " not in name and not after and not name.isupper() and name.casefold() in terms.small:
-        return "", at
-    return name, found.end
+    possessive = text[found.end - 2 : found.end] in ("'s", "’s")
+    return found.names[0], found.end - 2 * possessive
+
+
+def _thing_at(text: str, start: int, terms: CorpusTerms) -> str:
+    """What begins here that the corpus names without capitals; "" if nothing."""
+    words = text[start : start + 80].split(" ", 4)
+    for size in range(min(4, len(words) - 1), 0, -1):
+        phrase = " ".join(words[:size])
+        if phrase[:1].islower() and title_key(phrase) in terms.things:
+            return phrase
+    return ""
+
+
+def _is_subject_name(name: str, terms: CorpusTerms) -> bool:
+    """Whether a name at the start of a sentence is one: its capital alone does not show it."""
+    first = name.split()[0].casefold().strip(",.'’")
+    if first in FUNCTION_WORDS or name in NATIONALITIES or name in _DAYS or name in RANKS:
+        return False
+    if re.search(r"['’](?:s |ve|re|ll|m|d)\b", name):
+        return False
+    return " " in name or name.isupper() or first not in terms.small
 
 
 class _VerbGroup(NamedTuple):
@@ -422,8 +513,13 @@ def _words_from(text: str, at: int) -> Iterator[tuple[str, int]]:
 
 
 def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def _next_word(text: str, at: int) -> str:
+    return next(iter(text[_skip(text, at) :][:40].split(" ", 1)), "")
 
 
 def _verb_at(text: str, at: int) -> _VerbGroup | None:
@@ -431,166 +527,180 @@ def _verb_at(text: str, at: int) -> _VerbGroup | None:
     passive = perfect = False
     for count, (word, end) in enumerate(_words_from(text, at)):
         if count > 5:
-            return None
-        if word in _BE:
-            passive = True
-        elif word in _HAVE:
-            perfect = True
-        elif word in ("being",) or _ADVERB.match(word):
+            break
+        passive, perfect = passive or word in _BE, perfect or word in _HAVE
+        if word in _BE or word in _HAVE or _ADVERB.match(word):
             continue
-        elif passive or perfect:
+        if passive or perfect:
             verb = _PARTICIPLES.get(word.rstrip("."))
-            if verb is None:
-                return None
-            return _VerbGroup(verb.participle if passive else verb.third, passive, end)
-        else:
-            verb = _ACTIVE.get(word)
-            if verb is None:
-                return None
-            following = text[_skip(text, end) :].split(" ", 1)[0]
-            if following == "by" and word in _PARTICIPLES:  # "a team led by Mira Holt"
-                return _VerbGroup(_PARTICIPLES[word].participle, True, end)
-            if following in _PARTICLES:
-                end = _skip(text, end) + len(following)
-                return _VerbGroup(f"{verb.third} {following}", False, end)
-            return _VerbGroup(verb.third, False, end)
+            return verb and _VerbGroup(verb.participle if passive else verb.third, passive, end)
+        verb, following = _ACTIVE.get(word), _next_word(text, end)
+        if verb is None:
+            break
+        if following == "by" and word in _PARTICIPLES:  # "a team led by Mira Holt"
+            return _VerbGroup(_PARTICIPLES[word].participle, passive=True, end=end)
+        if following in _PARTICLES:
+            end = _skip(text, end) + len(following)
+            return _VerbGroup(f"{verb.third} {following}", passive=False, end=end)
+        return _VerbGroup(verb.third, passive=False, end=end)
     return None
 
 
 def _predicate(subject: str, text: str, at: int, terms: CorpusTerms) -> Iterator[OpenMatch]:
     start = _skip(text, at)
-    if match := _IS_THE.match(text, start):
-        found = list(_is_the(subject, text, match, terms))
+    match = _IS_THE.match(text, start)
+    if match and (found := list(_is_the(subject, text, match, terms))):
         yield from found
-        if found:
-            return
-    adjective = re.match(r"(?:is|was|are|were) (?:also |currently |now )?", text[start:])
-    if adjective:
-        rest = start + adjective.end()
+        return
+    if match := _IS_ADJECTIVE.match(text, start):
+        words = match["words"].split()
         for size in (3, 2):
-            words = text[rest:].split(" ")[:size]
-            if " ".join(words) in _ADJECTIVES:
-                end = rest + len(" ".join(words))
-                phrase = " ".join(words)
-                relation = phrase.removeprefix("also ")
+            if (relation := " ".join(words[:size])) in _ADJECTIVES:
+                end = match.start("words") + len(relation)
                 yield from _objects(subject, relation, text, start, end, terms)
                 return
     group = _verb_at(text, start)
     if group is None or group.relation in _LOOSE:
         return
-    following = text[_skip(text, group.end) :].split(" ", 1)[0]
+    following = _next_word(text, group.end)
     if following in _PREPOSITIONS:
         end = _skip(text, group.end) + len(following)
-        found = list(_objects(subject, f"{group.relation} {following}", text, start, end, terms))
-        yield from found
-        # "was founded in 2003 by Mira Holt"
-        yield from _second(subject, group, text, start, end, terms) if found else ()
+        speaks = (
+            _BY_THIRD.get(group.relation, Verb("", ""))[1] in _SPEECH
+        )  # "confirmed in Oslo that"
+        if not speaks:
+            relation = f"{group.relation} {following}"
+            yield from _objects(subject, relation, text, start, end, terms)
+            yield from _second(subject, group, text, start, end, terms)
     elif not group.passive:
         yield from _objects(subject, group.relation, text, start, group.end, terms)
+        yield from _second(subject, group, text, start, group.end, terms)
 
 
 def _is_the(
     subject: str, text: str, match: re.Match[str], terms: CorpusTerms
 ) -> Iterator[OpenMatch]:
-    """ "Mira Holt is the head of Team Tern": Team Tern has her as head."""
-    key, start = match["key"], match.start("rest")
+    """ "Mira Holt is the head of Team Tern": Team Tern has her as its head."""
+    key = match["key"]
     words = key.split()
-    if words[-1] in _EMPTY_NOUNS | _STOP or words[0] in _EMPTY_NOUNS | _PREPOSITIONS:
+    odd = any(word in _PARTICIPLES or word in _CLAUSE or word.endswith("ing") for word in words)
+    if odd or {words[0], words[-1]} & (_EMPTY_NOUNS | _PREPOSITIONS):
         return
-    if any(word in _PARTICIPLES or word in _STOP or word.endswith("ing") for word in words):
+    names, _, kind = object_at(text, match.end(), terms)
+    if len(names) != 1 or kind in ("phrase", *LITERALS):
         return
-    names, end, kind = object_at(text, start, terms)
-    if len(names) != 1 or kind in ("phrase", *LITERALS) or not _END.match(text, end):
-        return
-    the = re.match(r"(?:is|was) the ", match.group())
-    if the or key in ROLES:
-        yield OpenMatch(names[0], key, subject, text[match.start() : start].strip())
-    elif match["prep"] == "of":
-        yield OpenMatch(subject, f"{key} of", names[0], f"is a {key} of")
+    phrase = text[match.start() : match.end()].strip()
+    if match["article"] == "the " or key in ROLES:
+        yield OpenMatch(names[0], key, subject, phrase)
+    elif match["article"] and match["prep"] == "of":
+        yield OpenMatch(subject, f"{key} of", names[0], phrase)
 
 
 def _second(
     subject: str, group: _VerbGroup, text: str, start: int, end: int, terms: CorpusTerms
 ) -> Iterator[OpenMatch]:
-    names, at, kind = object_at(text, _skip(text, end), terms)
-    following = text[_skip(text, at) :].split(" ", 1)[0]
-    if names and kind in ("date", "name") and following in ("by", "in", "on", "at"):
-        further = _skip(text, at) + len(following)
-        relation = f"{group.relation} {following}"
-        for one in _objects(subject, relation, text, start, further, terms):
+    """Another object behind the first: "founded in 2003 by Mira Holt", "invested $1 million in"."""
+    names, at, kind = object_at(text, _skip(text, end), terms, whole=False)
+    following = _next_word(text, at)
+    if len(names) != 1 or following not in _PREPOSITIONS:
+        return
+    further = _skip(text, at) + len(following)
+    if group.passive:
+        if following == "by" or (kind == "date" and following in ("in", "at", "on")):
             verb = text[start:end].rpartition(" ")[0]
-            yield one._replace(phrase=f"{verb} {following}")
+            for one in _objects(
+                subject, f"{group.relation} {following}", text, start, further, terms
+            ):
+                yield one._replace(phrase=f"{verb} {following}")
+    elif group.end == end and kind != "date":
+        relation = f"{group.relation} {text[_skip(text, end) : further]}"
+        short = len(relation.split()) <= MAX_OBJECT_WORDS
+        if short and object_at(text, _skip(text, further), terms)[2] not in ("phrase", "id"):
+            yield from _objects(subject, relation, text, start, further, terms)
 
 
 def _objects(
     subject: str, relation: str, text: str, start: int, end: int, terms: CorpusTerms
 ) -> Iterator[OpenMatch]:
     names, stop, kind = object_at(text, _skip(text, end), terms)
-    if not names or not _END.match(text, stop):
-        return
     preposition = relation.split()[-1]
-    if kind == "date" and preposition not in ("on", "in", "at", "from", "until", "after", "since"):
-        if not relation.endswith(("due by", "valid until")):
+    if not names or (kind == "date" and preposition not in _DATE_PREPOSITIONS):
+        return
+    if kind == "phrase":
+        known = title_key(subject) in terms.things or title_key(names[0]) in terms.things
+        if not known and " " in subject and not _CODE.fullmatch(subject):
             return
-    if kind == "name" and preposition in ("on", "in") and names[0] in (*WEEKDAYS, *MONTHS):
-        return
-    if kind == "phrase" and not (
-        title_key(subject) in terms.things or title_key(names[0]) in terms.things
-    ):
-        return
+        if preposition in ("to", "as"):  # "was appointed to head an expedition"
+            return
+    if kind == "name" and preposition in _PLACE_PREPOSITIONS and " and " not in text[end:stop]:
+        names = names[:1]  # "in Paris, France"
     for name in names:
-        if title_key(name) != title_key(subject):
+        if title_key(name) != title_key(subject) and name not in _DAYS:
             yield OpenMatch(subject, relation, name, text[start:end].strip(), len(names) > 1)
 
 
-def object_at(text: str, at: int, terms: CorpusTerms) -> tuple[tuple[str, ...], int, str]:
-    """The objects that begin here, where they end, and what they are: a value, names, a phrase."""
-    for kind, pattern in (
-        ("date", _DATE),
-        ("version", _VERSION),
-        ("amount", _AMOUNT),
-        ("id", _CODE),
-    ):
+_VALUES = (("date", _DATE), ("version", _VERSION), ("amount", _AMOUNT), ("id", _CODE))
+
+
+def object_at(
+    text: str, at: int, terms: CorpusTerms, *, whole: bool = True
+) -> tuple[tuple[str, ...], int, str]:
+    """The objects that begin here, where they end, and what they are: a value, names, a phrase.
+
+    A `whole` amount or phrase ends where the clause ends: "7,000 for the first" is not 7,000.
+    """
+    nothing = ((), at, "")
+    for kind, pattern in _VALUES:
         if match := pattern.match(text, at):
             found = match.group().rstrip(".")
-            if _END.match(text, at + len(found)):
+            ends = _STRICT_END if whole and kind == "amount" else _END
+            if ends.match(text, at + len(found)) or (
+                not whole and _next_word(text, at + len(found)) in _PREPOSITIONS
+            ):
                 return (found,), at + len(found), kind
-    after = re.compile(r"(?:the|an?|its) ").match(text, at)
+    after = _DETERMINER.match(text, at)
     start = after.end() if after else at
     if text[start : start + 1].isupper():
-        found_names = names_at(text, start)
-        names = tuple(name.strip(" ,") for name in found_names.names)
-        good = all(
-            name
-            and name not in NATIONALITIES
-            and "’s " not in name
-            and "'s " not in name
-            and name.casefold() not in FUNCTION_WORDS
-            for name in names
-        )
-        possessive = re.match(r"['’]s?\b", text[found_names.end :])
-        before = text[found_names.end - 2 : found_names.end]
-        if names and good and not possessive and before not in ("'s", "’s", "s'", "s’"):
-            if _END.match(text, found_names.end):
-                return names, found_names.end, "name"
-        return (), at, ""
+        return _names_at(text, start) or nothing
+    return _phrase_at(text, start, terms, whole=whole) or nothing
+
+
+def _names_at(text: str, start: int) -> tuple[tuple[str, ...], int, str] | None:
+    found = names_at(text, start)
+    names = tuple(name.strip(" ,") for name in found.names)
+    good = all(
+        name
+        and name not in NATIONALITIES
+        and not re.search(r"['’]s ", name)
+        and name.casefold() not in FUNCTION_WORDS
+        for name in names
+    )
+    possessive = re.match(r"['’]", text[found.end :]) or re.search(r"['’]s?$", text[: found.end])
+    if not names or not good or possessive or not _END.match(text, found.end):
+        return None
+    # Without an "and", what follows a comma explains the name before it.
+    listed = len(names) > 1 and re.search(r" (?:and|&) ", text[start : found.end])
+    return (names if listed else names[:1]), found.end, "name"
+
+
+def _phrase_at(
+    text: str, start: int, terms: CorpusTerms, *, whole: bool
+) -> tuple[tuple[str, ...], int, str] | None:
     words, end = list[str](), start
+    most = MAX_PHRASE_WORDS if whole else 4
     for word, stop in _words_from(text, start):
         bare = word.rstrip(".")
-        joined = bare == "of" and words
-        if bare.casefold() in _STOP and not joined:
+        if not whole and bare in _PREPOSITIONS and words:
             break
-        if bare.casefold() in _EMPTY_NOUNS or len(words) >= MAX_OBJECT_WORDS or bare[:1].isupper():
-            return (), at, ""
+        if bare.casefold() in _CLAUSE or len(words) >= most or not bare[:1].isalnum():
+            return None
         words.append(bare)
-        end = start + len(text[start:stop]) - (len(word) - len(bare))
-        if word != bare or text[end : end + 1] in ',;:()"”“':
+        end = stop - (len(word) - len(bare))
+        if word != bare or _STRICT_END.match(text, end):
             break
-    if words and words[-1] == "of":
-        return (), at, ""
-    verbs = any(word in _ACTIVE and word.endswith("ed") for word in words[1:])
+    if not words or words[0].casefold() in _EMPTY_NOUNS or words[-1] in _EMPTY_NOUNS:
+        return None
+    broken = words[-1] in _PREPOSITIONS | FUNCTION_WORDS or words[0] in NUMBER_WORDS
     phrase = " ".join(words)
-    number = words and words[0] in NUMBER_WORDS
-    if (len(words) >= 2 or title_key(phrase) in terms.things) and not verbs and not number:
-        return (phrase,), end, "phrase"
-    return (), at, ""
+    enough = len(words) >= 2 or title_key(phrase) in terms.things or not whole
+    return ((phrase,), end, "phrase") if enough and not broken else None

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from suffice.benchmark.claims import Page, PageIndex, parse_fact
+from suffice.benchmark.layout import is_subject
 from suffice.benchmark.open_relations import (
-    KNOWN_NAMES,
-    LITERALS,
     SAID,
     kind_of,
     open_relations,
+    relation_name,
 )
 from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.vocabulary import (
@@ -402,13 +402,10 @@ def alternative_names(text: str) -> list[str]:
 
 _OBJECT_KINDS = {"person": "person", "place": "place", "country": "place", "date": "date"}
 _OBJECT_KINDS |= dict.fromkeys(("company", "school", "team", "band"), "organisation")
-# Keys of tables and lists that mean what the relation of that name means.
-_SAME_MEANING = frozenset(("owner", "founder", "capital", "headquarters", "publisher", "developer"))
-
-
-def _listed_relation(key: str) -> str:
-    """A key as a relation; "Team: Tern" says no club that someone plays for."""
-    return f"listed {key}" if key in RELATIONS and key not in _SAME_MEANING else key
+# "Written by Mira Holt.", said of the page
+_PARTICIPLE_BY = re.compile(
+    r"(?:Written|Created|Developed|Maintained|Founded|Designed) (?:\w+ )?by "
+)
 
 
 class RuleTriples:
@@ -452,14 +449,19 @@ class RuleTriples:
 
     def _open(self, claim: Claim, known: Collection[str]) -> Iterator[Triple]:
         """What the sentence says in its own words, but for what a known relation already has."""
+        title = self.pages.title_of.get(claim.doc_id, "")
         name = base_title(claim.subject) if claim.subject else ""
-        for match in open_relations(claim.text, name, self.pages.terms):
-            subject = claim.subject if match.subject == name else self._page(match.subject)
-            relation = KNOWN_NAMES.get(match.relation, match.relation)
-            target = match.object if relation == SAID else self._page(match.object)
+        text = claim.text
+        if not name and _PARTICIPLE_BY.match(text) and is_subject(title):
+            name, text = base_title(title), f"{base_title(title)} was {text[0].lower()}{text[1:]}"
+        for match in open_relations(text, name, self.pages.terms):
+            subject = claim.subject or title if match.subject == name else self._page(match.subject)
+            # "Gaunt" on the page of Guy Gaunt
+            if " " not in subject and title.endswith(f" {subject}") and is_subject(title):
+                subject = title
+            target = match.object if match.relation == SAID else self._page(match.object)
             kind = kind_of(target, self.pages.kind(target))
-            if relation != match.relation and kind in LITERALS:
-                relation = match.relation
+            relation = relation_name(match.relation, kind)
             if target not in known and title_key(subject) != title_key(target):
                 yield Triple(
                     subject,
@@ -474,7 +476,7 @@ class RuleTriples:
 
     def _listed(self, claim: Claim, relation: str, value: str) -> Iterator[Triple]:
         """A fact of a table, a list of keys, a manual page or an article's metadata."""
-        phrase, relation = relation, _listed_relation(relation)
+        phrase, relation = relation, relation_name(relation, listed=True)
         names = names_at(value, 0)
         split = len(names.names) > 1 and names.end == len(value) and relation != "outlet"
         for name in names.names if split else (value,):
