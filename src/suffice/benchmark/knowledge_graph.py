@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice, zip_longest
@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.benchmark.claims import PageIndex
-from suffice.benchmark.open_relations import LITERALS, inverse, kind_of
+from suffice.benchmark.open_relations import LITERALS, SAID, inverse, kind_of
 from suffice.benchmark.stage_protocols import Claim, Equivalence, ReasoningPath, Triple
 from suffice.benchmark.triples import alternative_names, get_relation
-from suffice.benchmark.vocabulary import RANKS, base_title, without_rank
+from suffice.benchmark.vocabulary import ORGANISATIONS, RANKS, base_title, without_rank
 from suffice.datasets.gold import draw_key
 from suffice.errors import MissingExtraError
 from suffice.protocols import Encoder, Progress
@@ -148,7 +148,101 @@ class RuleEquivalences:
                     (title,) = short
                     if self.pages.kind(title) == "person":
                         found.append(Equivalence((title, name), always=False, cluster=cluster))
+        found += self._open_names(cluster, triples, claims)
         return list(dict.fromkeys(found))
+
+    def _open_names(
+        self, cluster: int, triples: Sequence[Triple], claims: Sequence[Claim]
+    ) -> Iterator[Equivalence]:
+        """Names in open triples: "Hasaris" is Hasaris Labs here, H5N1 is bird flu everywhere."""
+        names = _nodes(triples)
+        spelled = _spelled_out(claims)
+        keys = {name: title_key(name) for name in names}
+        by_key: dict[str, list[str]] = defaultdict(list)
+        longer: dict[str, list[str]] = defaultdict(list)
+        aliases: dict[str, set[str]] = defaultdict(set)
+        for name, key in keys.items():
+            by_key[" ".join(_singular(word) for word in key.split())].append(name)
+            for short in _short_forms(name):
+                longer[short].append(name)
+            if alias := _ALIAS.search(name):
+                aliases[title_key(alias["short"])].add(name)
+        for same in by_key.values():
+            titles = [name for name in same if name in self.pages.by_title]
+            if len(same) > 1 and len(titles) < 2:
+                best = max(same, key=lambda name: (name in titles, names[name], name))
+                rest = sorted(name for name in same if name != best)
+                yield Equivalence((best, *rest), always=True, cluster=cluster)
+        for name, key in keys.items():
+            whole = aliases.get(" ".join(key.split()[:1] if _is_alias_of(key) else key.split()), ())
+            full = {*whole, *(one for one in by_key.get(spelled.get(name, ""), ()))} - {name}
+            if len(full) == 1:
+                yield Equivalence((full.pop(), name), always=True, cluster=cluster)
+            elif name not in self.pages.by_title and len(longer.get(key, ())) == 1:
+                yield Equivalence((longer[key][0], name), always=False, cluster=cluster)
+
+
+_ALIAS = re.compile(r"\((?P<short>[A-Z][A-Z0-9-]{1,9})\)$")
+_SPELLED = re.compile(
+    r"(?P<name>[A-Z][\w-]+(?: (?:(?:of|and|the|for) ){0,2}[A-Z][\w-]+){1,6}) "
+    r"\((?P<short>[A-Z]{2,8})\)"
+)
+_PLACE_RELATIONS = re.compile(r"(?:^| )(?:place|in|at|to|from|country|headquarters)$")
+_GENERIC_NOUNS = frozenset("virus disease protocol agency company service team project".split())
+
+
+def _nodes(triples: Sequence[Triple]) -> Counter[str]:
+    """The names at the ends of open triples; not values, claims, nor what may be a place."""
+    found: Counter[str] = Counter()
+    places = set()
+    for one in triples:
+        if not one.phrase or one.relation == SAID:
+            continue
+        found[one.subject] += 1
+        if one.object_kind not in LITERALS:
+            found[one.object] += 1
+        if one.object_kind == "place" or _PLACE_RELATIONS.search(one.relation):
+            places.add(one.object)
+    return Counter({name: count for name, count in found.items() if name not in places})
+
+
+def _spelled_out(claims: Sequence[Claim]) -> dict[str, str]:
+    """Initials that a claim spells out -> the name's key: "Federal Trade Commission (FTC)"."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for claim in claims:
+        if "(" in claim.sentence:
+            for match in _SPELLED.finditer(claim.sentence):
+                words = [word for word in match["name"].split() if word[0].isupper()]
+                words = words[-len(match["short"]) :]
+                if "".join(word[0] for word in words) == match["short"]:
+                    name = match["name"][match["name"].index(words[0]) :]
+                    key = " ".join(_singular(word) for word in title_key(name).split())
+                    found[match["short"]].add(key)
+    return {short: keys.pop() for short, keys in found.items() if len(keys) == 1}
+
+
+def _is_alias_of(key: str) -> bool:
+    words = key.split()
+    return len(words) == 2 and words[1] in _GENERIC_NOUNS
+
+
+def _short_forms(name: str) -> Iterator[str]:
+    """What a text calls this later: the surname, a company without its last word, a noun phrase."""
+    words = title_key(name).split()
+    kind = kind_of(name)
+    if kind == "person" and len(words) in (2, 3):
+        yield words[-1]
+    elif kind in ("organisation", "") and len(words) == 2 and len(words[0]) > 3:
+        if words[-1] in ORGANISATIONS:
+            yield words[0]
+    elif kind == "thing":
+        head = re.split(r" (?:in|on|at|of|for|from|with|by) ", name, maxsplit=1)[0]
+        if head != name and " " in head:
+            yield title_key(head)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def _stated_names(claims: Sequence[Claim]) -> dict[str, set[str]]:

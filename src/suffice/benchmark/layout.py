@@ -106,7 +106,7 @@ def is_key(text: str, keys: Collection[str]) -> bool:
         return False
     if any(word[:1].isupper() and not word.isupper() for word in found[1:]) or len(text) < 2:
         return False
-    return small[-1] in ATTRIBUTES or " ".join(small) in keys
+    return small[-1] in ATTRIBUTES | NAMING_KEYS or " ".join(small) in keys
 
 
 class _Reader:

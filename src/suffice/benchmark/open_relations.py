@@ -165,7 +165,7 @@ _DATE = re.compile(
 )
 _CODE = re.compile(
     r"(?:--?[a-z][\w-]+|/(?:[\w.-]+/)*[\w.-]+|[A-Z]{1,6}-?\d[\w-]*|[a-z]\w*(?:[_.]\w+)+|"
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://\S+\w|[a-z]+\d[\w-]*|[\w.+-]+\(\d\w*\))(?![\w])"
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://\S+\w|[a-z]+\d[\w-]*|[a-z]+(?:-[a-z\d]+)*-\d+|[\w.+-]+\(\d\w*\))(?![\w])"
 )
 
 
@@ -273,8 +273,8 @@ _IS_ADJECTIVE = re.compile(
 )
 _QUOTED = re.compile(
     r"[\"“](?P<quote>[^\"“”]{8,300}?)[,.!]?[\"”],? "
-    rf"(?:(?P<verb>\w+) (?P<after>{_CAPITALS}{{0,3}})"
-    rf"|(?P<before>{_CAPITALS}{{0,3}})(?:, [^,\"“]{{2,60}},)? (?P<verb2>\w+))"
+    rf"(?:(?P<verb>[a-z]+) (?P<after>{_CAPITALS}{{0,3}})"
+    rf"|(?P<before>{_CAPITALS}{{0,3}})(?:, [^,\"“]{{2,60}},)? (?P<verb2>[a-z]+))"
 )
 _SAYS = re.compile(
     r"(?:, [^,]{2,60},)? (?:(?:said|says)(?: on \w+)?(?: that)?|"
@@ -476,8 +476,8 @@ def _subject_at(text: str, at: int, subject: str, terms: CorpusTerms) -> tuple[s
     found = names_at(text, start, commas=False)
     if len(found.names) != 1 or not _is_subject_name(found.names[0], terms):
         return "", at
-    possessive = text[found.end - 2 : found.end] in ("'s", "’s")
-    return found.names[0], found.end - 2 * possessive
+    possessive = re.search(r"['’]s?$", text[start : found.end])
+    return found.names[0], start + possessive.start() if possessive else found.end
 
 
 def _thing_at(text: str, start: int, terms: CorpusTerms) -> str:
