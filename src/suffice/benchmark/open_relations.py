@@ -398,11 +398,10 @@ def _clause(text: str, subject: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
         if subject and (match := _KEY_IS.fullmatch(text.rstrip("."))):
             yield from _attribute(subject, match["key"], match["rest"], terms, literal=True)
         return
-    if match := _OWNED.fullmatch(text.rstrip("."), end):
-        yield from _attribute(name, match["key"], match["rest"], terms)
-        return
     if match := _WHOSE.match(text, end):
-        yield from _happening(name, match["rest"])
+        owned = _OWNED.fullmatch(text.rstrip("."), end)
+        stated = list(_attribute(name, owned["key"], owned["rest"], terms)) if owned else []
+        yield from stated or _happening(name, match["rest"])
         return
     if match := _ITS.search(text, end):
         yield from _happening(name, f"{match['key']} {match['rest']}")
