@@ -277,8 +277,8 @@ _QUOTED = re.compile(
     rf"|(?P<before>{_CAPITALS}{{0,3}})(?:, [^,\"“]{{2,60}},)? (?P<verb2>[a-z]+))"
 )
 _SAYS = re.compile(
-    r"(?:, [^,]{2,60},)? (?:(?:said|says)(?: on \w+)?(?: that)?|"
-    r"(?:argued|warned|explained|noted|confirmed|claimed|argues|warns|claims|admitted|insisted|"
+    r"(?:, [^,]{2,60},)? (?:(?P<verb>said|says)(?: on \w+)?(?: that)?|"
+    r"(?P<other>argued|warned|explained|noted|confirmed|claimed|argues|warns|claims|admitted|insisted|"
     r"reported|recalled|stated|wrote) that) (?P<claim>[^\"“”]{12,300})$"
 )
 _NO_CLAIM = frozenset(
@@ -350,14 +350,12 @@ def _speech(text: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
     names = names_at(text, 0)
     if len(names.names) != 1 or not _is_speaker(names.names[0], terms):
         return
-    if match := _SAYS.match(text, names.end):
-        claim = match["claim"].strip(" .")
+    if said := _SAYS.match(text, names.end):
+        claim = said["claim"].strip(" .")
         words = claim.split()
         if 3 < len(words) <= MAX_CLAIM_WORDS and words[0].casefold() not in _NO_CLAIM:
-            verb = text[names.end : match.start("claim")].split()
-            yield OpenMatch(
-                _stripped(names.names[0]), SAID, claim, verb[-1 if len(verb) < 2 else -2]
-            )
+            verb = said["verb"] or said["other"]
+            yield OpenMatch(_stripped(names.names[0]), SAID, claim, verb)
 
 
 def _is_whole(quote: str) -> bool:
@@ -698,6 +696,8 @@ def _phrase_at(
         if word != bare or _STRICT_END.match(text, end):
             break
     if not words or words[0].casefold() in _EMPTY_NOUNS or words[-1] in _EMPTY_NOUNS:
+        return None
+    if whole and not _STRICT_END.match(text, end):  # "in 41:58"
         return None
     broken = words[-1] in _PREPOSITIONS | FUNCTION_WORDS or words[0] in NUMBER_WORDS
     phrase = " ".join(words)

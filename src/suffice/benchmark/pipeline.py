@@ -275,8 +275,9 @@ class _Builder:
         )
         if not records:
             rules = (
-                "the rules know English sentences like 'X was directed by Y' about the documents' "
-                "titles; give documents titles, or use a language model (--model)"
+                "the rules read English sentences like 'Team Tern is led by Mira Holt', keys like "
+                "'Owner: Mira Holt', tables and manual pages; use a language model (--model) for "
+                "other text"
             )
             model = (
                 "no relation that the language model found is in its sentence; "
