@@ -52,7 +52,7 @@ SENTENCES = {
     "Adobe bought Figma for $20 billion.": ("Adobe", "buys Figma for", "$20 billion"),
     "Tesla was founded in 2003 by Martin Eberhard.": ("Tesla", "founded by", "Martin Eberhard"),
     "The staging database is hosted by Vultan.": ("staging database", "hosted by", "Vultan"),
-    "Marc Tessier was born in Gaspe, Quebec.": ("Marc Tessier", "born in", "Gaspe"),
+    "Marc Tessier was born in Gaspe, Quebec.": ("Marc Tessier", "born in", "Gaspe, Quebec"),
     '"We worked hard for this," said Mira Holt.': ("Mira Holt", "said", "We worked hard for this"),
     "Hasaris Labs' hiring plan was widened in Oslo.": (
         "Hasaris Labs",
@@ -91,7 +91,7 @@ def test_active_and_passive_meet_in_the_graph() -> None:
         "led by", "leads", "",
     )  # fmt: skip
     documents = [
-        page("a", "Team Tern supports Project Atlas."),
+        page("a", "Team Tern maintains Project Atlas."),
         page("b", "Mira Holt leads Team Tern."),
     ]
     graph = build_graph(read(*documents), PageIndex(parse_pages(documents).values(), documents))

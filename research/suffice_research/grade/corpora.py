@@ -65,7 +65,7 @@ def manuals(data: Path) -> list[Document]:
         raise InputError("this machine has no `man`", hint="read another corpus")
     listed = subprocess.run(["man", "-k", "."], capture_output=True, text=True, check=False).stdout
     names = re.findall(rf"^(\S+) \(([{MANUAL_SECTIONS}]\w*)\)", listed, re.MULTILINE)
-    Random(7).shuffle(names)  # noqa: S311
+    Random(7).shuffle(names)
     return list(islice(_manual_pages(names), MANUAL_PAGES))
 
 

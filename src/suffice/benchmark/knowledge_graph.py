@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.benchmark.claims import PageIndex
-from suffice.benchmark.open_relations import LITERALS, SAID, inverse, kind_of
+from suffice.benchmark.open_relations import LITERALS, SAID, inverse, is_functional, kind_of
 from suffice.benchmark.stage_protocols import Claim, Equivalence, ReasoningPath, Triple
 from suffice.benchmark.triples import alternative_names, get_relation
 from suffice.benchmark.vocabulary import ORGANISATIONS, RANKS, base_title, without_rank
@@ -37,6 +37,7 @@ SAMPLE = 6_000  # claims that a mixture is fitted on, at most
 SIZES = (2, 4, 8, 16, 32, 64)
 LIKELY = 0.1  # a claim belongs to every component that is at least this likely
 BLOCK = 8_192
+HUB = 12  # documents that have a name at the end of a triple, beyond which it is a hub
 NO_SUBJECTS = LITERALS | {"thing"}  # objects that nothing is asked about
 
 
@@ -315,8 +316,12 @@ class KnowledgeGraph:
 
     def __init__(self, triples: Iterable[Triple]) -> None:
         self._edges: dict[str, dict[str, list[Triple]]] = defaultdict(lambda: defaultdict(list))
+        documents: dict[str, set[str]] = defaultdict(set)
         for triple in dict.fromkeys(triples):
             self._edges[triple.subject][triple.relation].append(triple)
+            for name in (triple.subject, triple.object):
+                documents[name].add(triple.doc_id)
+        self._hubs = frozenset(name for name, ids in documents.items() if len(ids) > HUB)
 
     def __len__(self) -> int:
         return sum(len(ends) for relations in self._edges.values() for ends in relations.values())
@@ -329,9 +334,19 @@ class KnowledgeGraph:
         return list(self._edges.get(subject, {}).get(relation, ()))
 
     def only(self, subject: str) -> dict[str, Triple]:
-        """Relation -> the edge of this subject, where it has exactly one object."""
+        """Relation -> the edge of this subject, where it has exactly one object.
+
+        What many documents are about has more objects than the corpus states, unless the relation
+        allows only one: the United States shares more than one thing.
+        """
         fullest = {name: _fullest(ends) for name, ends in self._edges.get(subject, {}).items()}
-        return {relation: edge for relation, edge in fullest.items() if edge is not None}
+        hub = subject in self._hubs
+        return {
+            relation: edge
+            for relation, edge in fullest.items()
+            if edge is not None
+            and not (hub and edge.phrase and not is_functional(relation, edge.object_kind))
+        }
 
 
 def _fullest(edges: Sequence[Triple]) -> Triple | None:

@@ -28,6 +28,7 @@ from suffice.benchmark.vocabulary import (
     ROLES,
     any_of,
     names_at,
+    place_at,
 )
 from suffice.lexicon import FUNCTION_WORDS, MONTHS, NUMBER_WORDS, WEEKDAYS
 from suffice.storage.records import read_toml
@@ -80,6 +81,7 @@ def _past(base: str) -> str:
 
 
 _LOOSE = frozenset(_DATA["too_loose"].split())
+_ONE_AGENT = frozenset(_DATA["one_agent"].split())
 _ACTIVE: dict[str, Verb] = {}  # "leads", "led" -> the verb
 _PARTICIPLES: dict[str, Verb] = {}
 _BY_THIRD: dict[str, Verb] = {}
@@ -127,12 +129,28 @@ def relation_name(relation: str, kind: str = "", *, listed: bool = False) -> str
 
 
 def inverse(relation: str) -> str:
-    """The relation from the object to the subject: "leads" and "led by"; "" if it has none."""
+    """The relation from the object to the subject: "leads" and "led by"; "" if it has none.
+
+    Only for verbs with one agent: a country that was visited by someone has other visitors.
+    """
     if relation.endswith(" by"):
         verb = _BY_PARTICIPLE.get(relation.removesuffix(" by"))
-        return verb.third if verb else ""
-    verb = _BY_THIRD.get(relation)
-    return relation_name(f"{verb.participle} by") if verb and relation not in _LOOSE else ""
+        return verb.third if verb and verb.third in _ONE_AGENT else ""
+    verb = _BY_THIRD.get(relation) if relation in _ONE_AGENT else None
+    return relation_name(f"{verb.participle} by") if verb else ""
+
+
+def is_functional(relation: str, kind: str) -> bool:
+    """Whether a thing has one such object, also where a text names only one.
+
+    "Led by", "default port" and a day have one; "visits" and "a member of" may have many.
+    """
+    first, *_, last = relation.split() or ["", ""]
+    if relation.endswith(" by"):
+        return inverse(relation) != ""
+    if kind == "date":
+        return True
+    return first not in _BY_THIRD and last not in _PREPOSITIONS and relation != SAID
 
 
 # ------------------------------------------------------------------------------- kinds of objects
@@ -187,7 +205,7 @@ def kind_of(name: str, page_kind: str = "") -> str:
     capitals = [word for word in words if word[:1].isupper()]
     if name in COUNTRIES or (words and words[0] in ("Mount", "Lake", "River")):
         return "place"
-    if not capitals:
+    if not capitals or name[:1].islower():
         return "thing"
     if len(capitals) > 1 or len(words) == 1:
         if words[-1].casefold().strip(".") in ORGANISATIONS:
@@ -630,7 +648,8 @@ def _objects(
         if preposition in ("to", "as"):  # "was appointed to head an expedition"
             return
     if kind == "name" and preposition in _PLACE_PREPOSITIONS and " and " not in text[end:stop]:
-        names = names[:1]  # "in Paris, France"
+        place = place_at(text, _skip(text, end))
+        names = (place.removeprefix("the "),) if place else names[:1]  # "in Paris, France"
     for name in names:
         if title_key(name) != title_key(subject) and name not in _DAYS:
             yield OpenMatch(subject, relation, name, text[start:end].strip(), len(names) > 1)

@@ -25,6 +25,7 @@ from suffice.benchmark.open_relations import (
 from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.vocabulary import (
     COUNTRIES,
+    FIRST_NAMES,
     FOLDER,
     NATIONALITIES,
     RANKS,
@@ -360,7 +361,7 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
     if (match := _IN.search(text)) is None or (place := place_at(text, match.end())) is None:
         return
     parts = [part.removeprefix("the ") for part in place.split(", ")]
-    yield RelationMatch("located in", (parts[0],))
+    yield RelationMatch("located in", (", ".join(parts),))
     countries = [part for part in parts if part in COUNTRIES]
     if len(countries) == 1 and countries[0] != base_title(page.title):
         yield RelationMatch("country", (countries[0],))
@@ -402,6 +403,14 @@ def alternative_names(text: str) -> list[str]:
 
 _OBJECT_KINDS = {"person": "person", "place": "place", "country": "place", "date": "date"}
 _OBJECT_KINDS |= dict.fromkeys(("company", "school", "team", "band"), "organisation")
+
+
+def _place_forms(name: str) -> list[str]:
+    """ "Cahir, County Tipperary, Ireland", then with less and less of what is around it."""
+    parts = name.split(", ")
+    return [", ".join(parts[:size]) for size in range(len(parts), 0, -1)]
+
+
 # "Written by Mira Holt.", said of the page
 _PARTICIPLE_BY = re.compile(
     r"(?:Written|Created|Developed|Maintained|Founded|Designed) (?:\w+ )?by "
@@ -459,9 +468,11 @@ class RuleTriples:
             # "Gaunt" on the page of Guy Gaunt
             if " " not in subject and title.endswith(f" {subject}") and is_subject(title):
                 subject = title
-            target = match.object if match.relation == SAID else self._page(match.object)
+            target = match.object if match.relation == SAID else self._place(match.object)
             kind = kind_of(target, self.pages.kind(target))
             relation = relation_name(match.relation, kind)
+            if {subject.casefold(), target.casefold()} & FIRST_NAMES:
+                continue  # whoever Anna is here, another text's Anna is somebody else
             if target not in known and title_key(subject) != title_key(target):
                 yield Triple(
                     subject,
@@ -498,6 +509,11 @@ class RuleTriples:
         """The title that a name means, or the name."""
         return self.pages.find(name) or name
 
+    def _place(self, name: str) -> str:
+        """The title that a name, or a place with those around it, means; else the first of them."""
+        found = (self.pages.find(form) for form in _place_forms(name))
+        return next((title for title in found if title is not None), name.split(", ")[0])
+
     def _fits(self, relation: str, name: str) -> bool:
         """Whether the name can be the relation's object; a person without a page has two names."""
         if name in NATIONALITIES or name in RANKS:
@@ -512,6 +528,8 @@ class RuleTriples:
         for name in match.objects:
             literal = kind in ("date", "country", "name")
             title = name if literal else self._title(name, kind, match.relation)
+            if match.relation == "located in" and title not in self.pages.by_title:
+                title = title.split(", ")[0]
             spouse = spouses.get((page.sex, self.pages.sex(title)))
             yield (spouse if spouse and match.relation == "spouse" else match.relation), title
 
@@ -532,7 +550,7 @@ class RuleTriples:
 
     def _title(self, name: str, kind: str, relation: str) -> str:
         """The title that the name, or the first of its places, means; else the name."""
-        first = name.split(",")[0] if kind in ("place", "") else name
+        forms = _place_forms(name) if kind in ("place", "") else [name]
         hints = get_relation(relation).titles
-        found = (self.pages.find(form, kind, hints) for form in (name, first))
+        found = (self.pages.find(form, kind, hints) for form in forms)
         return next((title for title in found if title is not None), name)
