@@ -298,7 +298,7 @@ def full_names(text: str, terms: CorpusTerms) -> dict[str, str]:
     """The last name of each person that a text names in full -> the only full name with it.
 
     A first name is a common one, or a word that the corpus never writes small; of the latter, the
-    last name must be one that speaks: "Cue said".
+    last name must be one that speaks ("Cue said") and that is not used before the full name is.
     """
     speaking = {match["name"] or match["after"] for match in _SPEAKING.finditer(text)}
     found: dict[str, set[str]] = defaultdict(set)
@@ -306,7 +306,9 @@ def full_names(text: str, terms: CorpusTerms) -> dict[str, str]:
         name = re.sub(r"['’]s?$", "", match.group())
         first, last = name.split()[0], name.split()[-1]
         small = first.casefold()
-        named = small not in FUNCTION_WORDS and small not in terms.small and last in speaking
+        rare = small not in FUNCTION_WORDS and small not in terms.small
+        introduced = text.find(last) == match.start() + len(name) - len(last)
+        named = rare and last in speaking and (introduced or name in found[last])
         if (small in FIRST_NAMES or named) and len(last) > 2 and first not in NATIONALITIES:
             found[last].add(name)
     return {last: next(iter(names)) for last, names in found.items() if len(names) == 1}

@@ -13,6 +13,7 @@ line ("Anna: can you call me?") looks like a key and a value, too. One pass, lin
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -90,6 +91,8 @@ def is_value(text: str) -> bool:
     first = found[0].casefold().strip(",.")
     if first in ("i", "we", "you", "he", "she", "they", "it", "this", "that", "see", "please"):
         return False
+    if text.endswith(",") or re.fullmatch(r"[\d\s.,+%±n=-]+[\[(/][\d\s.,+%±n=/\[\]()-]+", text):
+        return False  # a line that goes on; several figures in a cell
     empty = title_key(text) in ("", "n a", "na", "none", "tbd", "tbc", "unknown", "todo")
     return not empty and (len(found) < 7 or "." not in text[:-1])
 
@@ -118,6 +121,7 @@ class _Reader:
         self.subject = title if is_subject(title) else ""
         self._open: list[str] = []  # lines of the paragraph
         self._record: list[tuple[str, str, str]] = []  # key, value, line
+        self._rows: Counter[str] = Counter()  # in how many tables each row is
 
     def read(self, lines: Sequence[str]) -> Layout:
         at, fenced = 0, False
@@ -225,6 +229,8 @@ class _Reader:
         firsts = [plain(cells[0]) for row in body if (cells := _cells(row))]
         if not any(good) or len(set(firsts)) < len(firsts) or not 2 <= len(header) <= MAX_COLUMNS:
             return  # a first column with repeats names no rows
+        for name in {*firsts}:
+            self._rows[name] += 1
         for row in body[:MAX_ROWS]:
             cells = [plain(cell) for cell in _cells(row)]
             if len(cells) != len(header) or not is_named(cells[0]):
@@ -235,11 +241,18 @@ class _Reader:
             )
 
     def _drop_speakers(self) -> None:
-        """A key that the document gives one subject several times is a speaker, or a list."""
+        """A key that the document gives one subject several times is a speaker, or a list.
+
+        And what is a row of several tables has facts that only their captions tell apart.
+        """
         seen: dict[tuple[str, str], set[str]] = {}
         for fact in self.layout.facts:
             seen.setdefault((fact.subject, fact.relation), set()).add(fact.object)
-        kept = [one for one in self.layout.facts if len(seen[one.subject, one.relation]) == 1]
+        kept = [
+            one
+            for one in self.layout.facts
+            if len(seen[one.subject, one.relation]) == 1 and self._rows[one.subject] < 2
+        ]
         self.layout.facts = list(dict.fromkeys(kept))
 
 
@@ -268,6 +281,8 @@ def is_subject(text: str) -> bool:
 def is_named(text: str) -> bool:
     """Whether a cell names a thing outside its table, too: a name or a code, not "Tue"."""
     days = {name[:size] for name in (*WEEKDAYS, *MONTHS) for size in (3, 4, len(name))}
+    if text[:1].isdigit() and " " in text:  # "2 hops"
+        return False
     coded = re.search(r"[A-Za-z]", text) and re.search(r"\d|[a-z][_/.-][a-z]|[a-z]\(", text)
     words = text.split()
     capital = all(word[:1].isupper() for word in words if word not in FUNCTION_WORDS)

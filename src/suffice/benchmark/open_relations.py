@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from suffice.benchmark.terms import NO_TERMS, CorpusTerms
@@ -172,7 +173,8 @@ _AMOUNT = re.compile(
     rf"|{_NUMBER}(?![\w.%-]))"
 )
 _VERSION = re.compile(
-    r"(?:version )?v?\d+(?:\.\d+)+(?:[-.~]?(?:rc|beta|alpha|post|dev)\.?\d*)?(?![\w%])"
+    r"(?:(?:version |v)\d+(?:\.\d+)*|\d+(?:\.\d+){2,})"
+    r"(?:[-.~]?(?:rc|beta|alpha|post|dev)\.?\d*)?(?![\w%])"
 )
 _MONTH = "|".join(MONTHS)
 _DATE = re.compile(
@@ -183,6 +185,7 @@ _DATE = re.compile(
 )
 _CODE = re.compile(
     r"(?:--?[a-z][\w-]+|/(?:[\w.-]+/)*[\w.-]+|[A-Z]{1,6}-?\d[\w-]*|[a-z]\w*(?:[_.]\w+)+|"
+    r"(?:port|room|gate|platform|line|floor|channel|chapter|section|bay|dock) [A-Z]?\d+|"
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://\S+\w|[a-z]+\d[\w-]*|[a-z]+(?:-[a-z\d]+)*-\d+|[\w.+-]+\(\d\w*\))(?![\w])"
 )
 
@@ -262,6 +265,10 @@ _LEAD = re.compile(
 _PARENTHESES = re.compile(r"\s*[(\[][^()\[\]]{0,300}[)\]]")
 _QUOTATION = re.compile(r"[\"“][^\"“”]*[\"”]")
 _DETERMINER = re.compile(r"(?:[Tt]he|[Aa]n?|[Ii]ts|[Oo]ur) ")
+_NOBODY = frozenset(
+    "whoever whatever everyone everybody nobody someone somebody anyone anybody people others"
+    " nothing something everything observers critics readers".split()
+)
 _SMALL_JOINTS = frozenset("of the and de van von der la le du for".split())
 
 _CAPITALS = r"[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]+)"
@@ -296,8 +303,8 @@ _QUOTED = re.compile(
 )
 _SAYS = re.compile(
     r"(?:, [^,]{2,60},)? (?:(?P<verb>said|says)(?: on \w+)?(?: that)?|"
-    r"(?P<other>argued|warned|explained|noted|confirmed|claimed|argues|warns|claims|admitted|insisted|"
-    r"reported|recalled|stated|wrote) that) (?P<claim>[^\"“”]{12,300})$"
+    r"(?P<other>argued|warned|explained|noted|confirmed|claimed|argues|warns|claims|admitted|"
+    r"insisted|reported|recalled|stated|wrote) that) (?P<claim>[^\"“”]{12,300})$"
 )
 _NO_CLAIM = frozenset(
     "to in at about of so by for as goodbye hello yes no his her its their he she it they this that"
@@ -316,6 +323,7 @@ def open_relations(
     `subject` is what the sentence is known to be about: its text opens with that name. `terms` is
     the vocabulary of the corpus.
     """
+    terms = replace(terms, page=subject) if subject else terms
     yield from _speech(text, terms)
     clean = _QUOTATION.sub('" "', _PARENTHESES.sub("", text)).strip()
     yield from _roles(clean, terms)
@@ -343,6 +351,7 @@ def _is_common(place: str, terms: CorpusTerms) -> bool:
     """Whether this names no organisation: "French AI researcher", "Head coach", "Monday"."""
     words = place.split()
     small = len(words) == 1 and words[0].casefold() in terms.small | ROLES
+    small = small or words[0].casefold().startswith(("then-", "ex-", "former"))
     return small or words[0] in NATIONALITIES or words[0] in _DAYS
 
 
@@ -383,7 +392,7 @@ def _is_whole(quote: str) -> bool:
 
 def _is_speaker(name: str, terms: CorpusTerms) -> bool:
     first = name.split()[0].casefold().strip(".")
-    common = " " not in name and first in terms.small
+    common = " " not in name and (first in terms.small or first in _NOBODY)
     return first not in FUNCTION_WORDS and name not in _DAYS and not common
 
 
@@ -440,6 +449,8 @@ def _happening(subject: str, rest: str) -> Iterator[OpenMatch]:
     """What is said of something that the subject has: "hiring plan was widened"."""
     words = re.split(r"[,.;:]|\b(?:in|on|at) (?=[A-Z])", rest, maxsplit=1)[0].split()
     for at in range(1, min(4, len(words))):
+        if words[at - 1] in _CLAUSE or words[at - 1] in FUNCTION_WORDS or _ADVERB.match(words[0]):
+            return
         verb = words[at] in _ACTIVE or words[at] in _BE or words[at] in _HAVE
         if not verb or words[at] in _ACTIVE_NOUNS:
             continue
@@ -511,6 +522,8 @@ def _is_subject_name(name: str, terms: CorpusTerms) -> bool:
     if first in FUNCTION_WORDS or name in NATIONALITIES or name in _DAYS or name in RANKS:
         return False
     if re.search(r"['’](?:s |ve|re|ll|m|d)\b", name):
+        return False
+    if len(name) < 2 or first in _NOBODY:
         return False
     return " " in name or name.isupper() or first not in terms.small
 
@@ -643,10 +656,12 @@ def _objects(
         return
     if kind == "phrase":
         known = title_key(subject) in terms.things or title_key(names[0]) in terms.things
-        if not known and " " in subject and not _CODE.fullmatch(subject):
+        if not (known or _CODE.fullmatch(subject) or subject == terms.page):
             return
         if preposition in ("to", "as"):  # "was appointed to head an expedition"
             return
+    if kind == "name" and preposition not in _PREPOSITIONS and re.match(r" to [a-z]", text[stop:]):
+        return  # "orders ChatGPT to be blocked"
     if kind == "name" and preposition in _PLACE_PREPOSITIONS and " and " not in text[end:stop]:
         place = place_at(text, _skip(text, end))
         names = (place.removeprefix("the "),) if place else names[:1]  # "in Paris, France"
@@ -719,6 +734,7 @@ def _phrase_at(
     if whole and not _STRICT_END.match(text, end):  # "in 41:58"
         return None
     broken = words[-1] in _PREPOSITIONS | FUNCTION_WORDS or words[0] in NUMBER_WORDS
+    broken = broken or words[0].endswith("ing")  # "Hamas funds originating in Iran"
     phrase = " ".join(words)
     enough = len(words) >= 2 or title_key(phrase) in terms.things or not whole
     return ((phrase,), end, "phrase") if enough and not broken else None

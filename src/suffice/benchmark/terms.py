@@ -33,11 +33,15 @@ _HEADING = re.compile(r"^#{1,6} +(?P<text>[^\n#]{3,60})$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class CorpusTerms:
-    """Title keys of `things` without capitals, `keys` for properties, and all words in `small`."""
+    """Title keys of `things` without capitals, `keys` for properties, and all words in `small`.
+
+    `page` is what the sentence that is read now is about.
+    """
 
     things: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
     small: frozenset[str] = frozenset()
+    page: str = ""
 
 
 NO_TERMS = CorpusTerms()

@@ -493,6 +493,7 @@ class RuleTriples:
         for name in names.names if split else (value,):
             target = self._page(name)
             kind = kind_of(target, self.pages.kind(target))
+            kind = "version" if kind == "amount" and "version" in relation else kind
             if title_key(target) != title_key(claim.subject):
                 yield Triple(
                     claim.subject,
