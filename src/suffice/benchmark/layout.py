@@ -63,6 +63,8 @@ _PAGE_NAME = re.compile(r"^(?P<names>[\w.+:-]+(?:, [\w.+:-]+)*) (?:-|–|—|\\-
 _OPTION = re.compile(
     r"^(?:-{1,2}[\w?@#-]+(?:[ =]?[\[<]?[\w.,|\[\]<>-]+)?)(?:, ?-{1,2}[\w?-]+(?:[ =]?\S+)?)*$"
 )
+_NO_VALUES = frozenset(("", "n a", "na", "none", "tbd", "tbc", "unknown", "todo", "yes", "no", "x"))
+_SHARE = re.compile(r"[-+−]?[01]?\.\d+")  # a figure between 0 and 1
 _OPENS_SENTENCE = frozenset(
     "how what when where why who which if using adding making we you i".split()
 )
@@ -91,9 +93,9 @@ def is_value(text: str) -> bool:
     first = found[0].casefold().strip(",.")
     if first in ("i", "we", "you", "he", "she", "they", "it", "this", "that", "see", "please"):
         return False
-    if text.endswith(",") or re.fullmatch(r"[\d\s.,+%±n=-]+[\[(/][\d\s.,+%±n=/\[\]()-]+", text):
-        return False  # a line that goes on; several figures in a cell
-    empty = title_key(text) in ("", "n a", "na", "none", "tbd", "tbc", "unknown", "todo")
+    if re.fullmatch(r"[\d\s.,+%±n=-]+[\[(/][\d\s.,+%±n=/\[\]()-]+", text):
+        return False  # several figures in a cell
+    empty = title_key(text) in _NO_VALUES
     return not empty and (len(found) < 7 or "." not in text[:-1])
 
 
@@ -194,7 +196,9 @@ class _Reader:
             match = _KEY_VALUE.match(part)
             if match is None or not is_key(match["key"], self.keys):
                 return []
-            value = match["value"].strip().rstrip(".;,").strip("\"“”'")
+            if match["value"].rstrip().endswith(","):  # the line goes on
+                return []
+            value = match["value"].strip().rstrip(".;").strip("\"“”'")
             if not is_value(value) or ": " in value:
                 return []
             found.append((match["key"], value))
@@ -226,6 +230,12 @@ class _Reader:
         body = [row for row in rows[1:] if not _SEPARATOR.match(row)]
         names = header[1:]
         good = [bool(name) and _is_column(name) for name in names]
+        ruled = len(body) < len(rows) - 1
+        if not ruled and not any(_is_property(name, self.keys) for name in header):
+            return  # the first line is a row like the others
+        shares = [_are_shares([_cells(row)[at + 1] for row in body]) for at in range(len(names))]
+        if sum(shares) > 2:  # results of an experiment mean nothing without the table's caption
+            good = [ok and not share for ok, share in zip(good, shares)]
         firsts = [plain(cells[0]) for row in body if (cells := _cells(row))]
         if not any(good) or len(set(firsts)) < len(firsts) or not 2 <= len(header) <= MAX_COLUMNS:
             return  # a first column with repeats names no rows
@@ -297,6 +307,15 @@ def is_named(text: str) -> bool:
 def _is_column(name: str) -> bool:
     words = tokens(name)
     return 1 <= len(words) <= 4 and not name.endswith("?") and not name[0].isdigit()
+
+
+def _is_property(name: str, keys: Collection[str]) -> bool:
+    words = name.casefold().split()
+    return bool(words) and (words[-1] in ATTRIBUTES | NAMING_KEYS or name.casefold() in keys)
+
+
+def _are_shares(cells: Sequence[str]) -> bool:
+    return 2 * sum(_SHARE.match(cell) is not None for cell in cells) > len(cells)
 
 
 def _cells(row: str) -> list[str]:

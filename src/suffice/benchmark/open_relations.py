@@ -267,7 +267,7 @@ _QUOTATION = re.compile(r"[\"“][^\"“”]*[\"”]")
 _DETERMINER = re.compile(r"(?:[Tt]he|[Aa]n?|[Ii]ts|[Oo]ur) ")
 _NOBODY = frozenset(
     "whoever whatever everyone everybody nobody someone somebody anyone anybody people others"
-    " nothing something everything observers critics readers".split()
+    " nothing something everything observers critics readers only even".split()
 )
 _SMALL_JOINTS = frozenset("of the and de van von der la le du for".split())
 
@@ -523,7 +523,7 @@ def _is_subject_name(name: str, terms: CorpusTerms) -> bool:
         return False
     if re.search(r"['’](?:s |ve|re|ll|m|d)\b", name):
         return False
-    if len(name) < 2 or first in _NOBODY:
+    if len(name) < 2 or first in _NOBODY or first.endswith(("-based", "-born", "-owned")):
         return False
     return " " in name or name.isupper() or first not in terms.small
 
