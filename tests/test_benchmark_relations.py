@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
 from suffice.benchmark.knowledge_graph import (
+    KnowledgeGraph,
     RuleEquivalences,
     build_graph,
     merge_equivalent_names,
@@ -99,6 +100,24 @@ def test_active_and_passive_meet_in_the_graph() -> None:
     assert {path.ends for path in shortest_paths(graph)} == {
         ("Project Atlas", "Mira Holt"), ("Mira Holt", "Project Atlas"),
     }  # fmt: skip
+
+
+def test_a_hub_is_asked_only_for_what_can_be_the_only_one() -> None:
+    def fact(subject: str, relation: str, name: str, doc_id: str, kind: str = "") -> Triple:
+        return Triple(subject, relation, name, doc_id, doc_id, phrase="x", object_kind=kind)
+
+    facts = [
+        fact("Oslo", "visits", "Bergen", "a"),
+        fact("Oslo", "mayor", "Mira Holt", "b", "person"),
+        fact("Oslo", "rebuilt in", "1624", "c", "date"),
+        fact("Oslo", "said", "It is cold", "d", "thing"),
+    ]
+    small, around = (
+        KnowledgeGraph(facts),
+        [fact(f"A{at}", "based in", "Oslo", f"z{at}") for at in range(20)],
+    )
+    assert set(small.only("Oslo")) == {"visits", "mayor", "rebuilt in", "said"}
+    assert set(KnowledgeGraph([*facts, *around]).only("Oslo")) == {"mayor", "rebuilt in"}
 
 
 def test_objects_have_a_kind() -> None:

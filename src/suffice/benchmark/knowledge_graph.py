@@ -353,12 +353,12 @@ def _fullest(edges: Sequence[Triple]) -> Triple | None:
     """The edge whose object says most ("2 June 1904", not "1904"); None if they contradict.
 
     A mirrored edge fills a gap and contradicts nothing: not the edge it is the mirror of, nor one
-    that the text gives to this name.
+    that the text gives to this name. Nor does an open relation where a pattern knows better.
     """
     stated = [edge for edge in edges if edge.link != "context"]
     if not stated:  # a fact may be mirrored at both ends; the first copy keeps the text's object
         stated = list({edge.claim_id: edge for edge in reversed(edges)}.values())
-    edges = stated
+    edges = [edge for edge in stated if not edge.phrase] or stated
     if any(edge.several for edge in edges):
         return None
     best = max(
@@ -429,7 +429,11 @@ def shortest_paths(
     Only edges without a rival are followed, so every step has one answer, and each fact comes from
     its own document.
     """
-    only = {subject: tuple(graph.only(subject).values()) for subject in graph.subjects}
+    only = {
+        # Known relations first: of two paths between the same ends, the surer one is kept.
+        subject: tuple(sorted(graph.only(subject).values(), key=lambda edge: bool(edge.phrase)))
+        for subject in graph.subjects
+    }
     found: list[ReasoningPath] = []
     for done, start in enumerate(only, 1):
         found += _paths_from(start, only, longest)

@@ -93,6 +93,8 @@ def is_value(text: str) -> bool:
     first = found[0].casefold().strip(",.")
     if first in ("i", "we", "you", "he", "she", "they", "it", "this", "that", "see", "please"):
         return False
+    if text.endswith(",") or text.count("(") != text.count(")"):  # the line goes on
+        return False
     if re.fullmatch(r"[\d\s.,+%±n=-]+[\[(/][\d\s.,+%±n=/\[\]()-]+", text):
         return False  # several figures in a cell
     empty = title_key(text) in _NO_VALUES
@@ -291,7 +293,7 @@ def is_subject(text: str) -> bool:
 def is_named(text: str) -> bool:
     """Whether a cell names a thing outside its table, too: a name or a code, not "Tue"."""
     days = {name[:size] for name in (*WEEKDAYS, *MONTHS) for size in (3, 4, len(name))}
-    if text[:1].isdigit() and " " in text:  # "2 hops"
+    if (text[:1].isdigit() and " " in text) or ", " in text:  # "2 hops"; several things
         return False
     coded = re.search(r"[A-Za-z]", text) and re.search(r"\d|[a-z][_/.-][a-z]|[a-z]\(", text)
     words = text.split()
@@ -306,7 +308,8 @@ def is_named(text: str) -> bool:
 
 def _is_column(name: str) -> bool:
     words = tokens(name)
-    return 1 <= len(words) <= 4 and not name.endswith("?") and not name[0].isdigit()
+    short = 1 <= len(words) <= 4 and len(name) > 1
+    return short and not name.endswith("?") and not name[0].isdigit()
 
 
 def _is_property(name: str, keys: Collection[str]) -> bool:

@@ -146,12 +146,13 @@ def is_functional(relation: str, kind: str) -> bool:
 
     "Led by", "default port" and a day have one; "visits" and "a member of" may have many.
     """
-    first, *_, last = relation.split() or ["", ""]
     if relation.endswith(" by"):
         return inverse(relation) != ""
     if kind == "date":
         return True
-    return first not in _BY_THIRD and last not in _PREPOSITIONS and relation != SAID
+    words = relation.split()
+    named = words and words[0] not in _BY_THIRD and words[-1] not in _PREPOSITIONS
+    return bool(named) and relation != SAID
 
 
 # ------------------------------------------------------------------------------- kinds of objects
