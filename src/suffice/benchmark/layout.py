@@ -64,6 +64,7 @@ _OPTION = re.compile(
     r"^(?:-{1,2}[\w?@#-]+(?:[ =]?[\[<]?[\w.,|\[\]<>-]+)?)(?:, ?-{1,2}[\w?-]+(?:[ =]?\S+)?)*$"
 )
 _NO_VALUES = frozenset(("", "n a", "na", "none", "tbd", "tbc", "unknown", "todo", "yes", "no", "x"))
+_NO_VALUES |= {"likewise", "the same", "same", "ditto", "example", "see above", "see below"}
 _SHARE = re.compile(r"[-+−]?[01]?\.\d+")  # a figure between 0 and 1
 _OPENS_SENTENCE = frozenset(
     "how what when where why who which if using adding making we you i".split()
