@@ -83,6 +83,7 @@ def _past(base: str) -> str:
 
 _LOOSE = frozenset(_DATA["too_loose"].split())
 _ONE_AGENT = frozenset(_DATA["one_agent"].split())
+_INTRANSITIVE = frozenset(_DATA["needs_preposition"].split())
 _ACTIVE: dict[str, Verb] = {}  # "leads", "led" -> the verb
 _PARTICIPLES: dict[str, Verb] = {}
 _BY_THIRD: dict[str, Verb] = {}
@@ -448,7 +449,7 @@ def _after_apposition(text: str, at: int) -> int | None:
 
 def _happening(subject: str, rest: str) -> Iterator[OpenMatch]:
     """What is said of something that the subject has: "hiring plan was widened"."""
-    words = re.split(r"[,.;:]|\b(?:in|on|at) (?=[A-Z])", rest, maxsplit=1)[0].split()
+    words = re.split(r"[,.;:](?=\s|$)|\b(?:in|on|at) (?=[A-Z])", rest, maxsplit=1)[0].split()
     for at in range(1, min(4, len(words))):
         if words[at - 1] in _CLAUSE or words[at - 1] in FUNCTION_WORDS or _ADVERB.match(words[0]):
             return
@@ -601,7 +602,7 @@ def _predicate(subject: str, text: str, at: int, terms: CorpusTerms) -> Iterator
             relation = f"{group.relation} {following}"
             yield from _objects(subject, relation, text, start, end, terms)
             yield from _second(subject, group, text, start, end, terms)
-    elif not group.passive:
+    elif not group.passive and group.relation not in _INTRANSITIVE:
         yield from _objects(subject, group.relation, text, start, group.end, terms)
         yield from _second(subject, group, text, start, group.end, terms)
 
@@ -718,10 +719,13 @@ def _names_at(text: str, start: int) -> tuple[tuple[str, ...], int, str] | None:
 def _phrase_at(
     text: str, start: int, terms: CorpusTerms, *, whole: bool
 ) -> tuple[tuple[str, ...], int, str] | None:
-    words, end = list[str](), start
+    words, end, ended = list[str](), start, False
     most = MAX_PHRASE_WORDS if whole else 4
     for word, stop in _words_from(text, start):
         bare = word.rstrip(".")
+        if bare in ("and", "or") and words and _next_word(text, stop) in _ACTIVE:
+            ended = True  # "measures 98 kilometres and saves a detour"
+            break
         if not whole and bare in _PREPOSITIONS and words:
             break
         if bare.casefold() in _CLAUSE or len(words) >= most or not bare[:1].isalnum():
@@ -732,7 +736,7 @@ def _phrase_at(
             break
     if not words or words[0].casefold() in _EMPTY_NOUNS or words[-1] in _EMPTY_NOUNS:
         return None
-    if whole and not _STRICT_END.match(text, end):  # "in 41:58"
+    if whole and not ended and not _STRICT_END.match(text, end):  # "in 41:58"
         return None
     broken = words[-1] in _PREPOSITIONS | FUNCTION_WORDS or words[0] in NUMBER_WORDS
     broken = broken or words[0].endswith("ing")  # "Hamas funds originating in Iran"

@@ -28,6 +28,7 @@ _SMALL_WORD = re.compile(r"(?<![\w-])[a-z]+(?![\w:-])")
 _SUBJECT = re.compile(
     r"\b[Tt]he (?P<phrase>[a-z][\w-]+(?: [a-z][\w-]+){1,2}) (?:is|was|are|were|has|had) "
 )
+_POINTING = frozenset("last next previous current following same first second new old only".split())
 _HEADING = re.compile(r"^#{1,6} +(?P<text>[^\n#]{3,60})$", re.MULTILINE)
 
 
@@ -78,5 +79,7 @@ def collect_terms(documents: Iterable[Document]) -> CorpusTerms:
 def _is_thing(key: str) -> bool:
     words = key.split()
     content = [word for word in words if word not in FUNCTION_WORDS]
+    if words and words[0] in _POINTING:
+        return False
     good = 2 <= len(words) <= 4 and len(content) == len(words) and key not in GENERIC_HEADINGS
     return good and not key.replace(" ", "").isdigit()

@@ -507,11 +507,15 @@ class RuleTriples:
                 )
 
     def _page(self, name: str) -> str:
-        """The title that a name means, or the name."""
+        """The title that a name means, or the name. Without capitals, a term of the corpus does."""
+        if name.islower() and title_key(name) not in self.pages.terms.things:
+            return name
         return self.pages.find(name) or name
 
     def _place(self, name: str) -> str:
         """The title that a name, or a place with those around it, means; else the first of them."""
+        if name[:1].islower():
+            return self._page(name)
         found = (self.pages.find(form) for form in _place_forms(name))
         return next((title for title in found if title is not None), name.split(", ")[0])
 
