@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice, zip_longest
 from typing import Any, TypeVar
@@ -380,7 +380,8 @@ def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
         match = re.search(r"\b\d{3,4}$|\b[12]\d{3}\b", one.object)
         if match and get_relation(one.relation).object == "date":
             years[one.subject, one.relation] = int(match.group())
-    kept = [one for one in kept if _is_possible(one, years, pages)]
+    stated = {(one.subject, one.object) for one in kept}
+    kept = [one for one in kept if _is_possible(one, years, pages, stated)]
     return KnowledgeGraph([*kept, *_led_back(kept, pages)])
 
 
@@ -398,8 +399,16 @@ def _led_back(triples: Iterable[Triple], pages: PageIndex) -> Iterator[Triple]:
             )
 
 
-def _is_possible(triple: Triple, years: Mapping[tuple[str, str], int], pages: PageIndex) -> bool:
-    """Whether dates and professions of both ends allow it: a namesake is somebody else."""
+def _is_possible(
+    triple: Triple,
+    years: Mapping[tuple[str, str], int],
+    pages: PageIndex,
+    stated: Collection[tuple[str, str]],
+) -> bool:
+    """Whether dates and professions of both ends allow it: a namesake is somebody else.
+
+    Where dates are missing, one who is also said to be related to the other is no namesake.
+    """
     page = pages.by_title.get(triple.object)
     if page is None or page.kind != "person":
         return True
@@ -412,7 +421,8 @@ def _is_possible(triple: Triple, years: Mapping[tuple[str, str], int], pages: Pa
     first, second = years.get((triple.subject, date)), years.get((triple.object, "birth date"))
     if first is None or second is None:
         # Two plain words may be anybody's name; ranks, places and numbers make a name one person's.
-        return relation.trades != "" or re.search(r",| of |[IVX]{2,}|\d", triple.object) is not None
+        known = re.search(r",| of |[IVX]{2,}|\d", triple.object) is not None
+        return relation.trades != "" or known or (triple.object, triple.subject) in stated
     return least <= first - second <= most
 
 
