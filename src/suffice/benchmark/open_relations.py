@@ -94,7 +94,9 @@ for _one in _DATA["irregular"].split(";"):
     _base, _simple, _participle = _one.strip().split(":")
     _verb = Verb(_third(_base), _participle)
     _PARTICIPLES[_participle] = _verb
-    _ACTIVE[_verb.third] = _ACTIVE[_simple] = _verb
+    _ACTIVE[_verb.third] = _verb
+    if _simple != _base:  # "set" may be a command: "ip link set dev eth0"
+        _ACTIVE[_simple] = _verb
 for _verb in {*_ACTIVE.values(), *_PARTICIPLES.values()}:
     _BY_THIRD[_verb.third] = _verb
 # Nouns that look like verbs: "hiring plans", "trial results", "complaints record".
@@ -264,7 +266,7 @@ _LEAD = re.compile(
     r"(?:(?:In|On|At|Since|By|During|After|From|Until|As of) [^,;.]{1,40}, |"
     r"(?:Today|Currently|Now|Also|Then|Later|Meanwhile|However|Finally|Previously|Originally),? )"
 )
-_PARENTHESES = re.compile(r"\s*[(\[][^()\[\]]{0,300}[)\]]")
+_PARENTHESES = re.compile(r"\s*\([^()]{0,300}\)")
 _QUOTATION = re.compile(r"[\"“][^\"“”]*[\"”]")
 _DETERMINER = re.compile(r"(?:[Tt]he|[Aa]n?|[Ii]ts|[Oo]ur) ")
 _NOBODY = frozenset(
@@ -656,6 +658,8 @@ def _objects(
     preposition = relation.split()[-1]
     if not names or (kind == "date" and preposition not in _DATE_PREPOSITIONS):
         return
+    if preposition == "between" and len(names) < 2:
+        return
     if kind == "phrase":
         known = title_key(subject) in terms.things or title_key(names[0]) in terms.things
         if not (known or _CODE.fullmatch(subject) or subject == terms.page):
@@ -738,8 +742,10 @@ def _phrase_at(
         return None
     if whole and not ended and not _STRICT_END.match(text, end):  # "in 41:58"
         return None
-    broken = words[-1] in _PREPOSITIONS | FUNCTION_WORDS or words[0] in NUMBER_WORDS
-    broken = broken or words[0].endswith("ing")  # "Hamas funds originating in Iran"
+    broken = words[-1] in _PREPOSITIONS | FUNCTION_WORDS or words[0] in (*NUMBER_WORDS, "or", "and")
+    broken = (
+        broken or words[-1] in ("called", "named") or words[0].endswith("ing")
+    )  # "Hamas funds originating in Iran"
     phrase = " ".join(words)
     enough = len(words) >= 2 or title_key(phrase) in terms.things or not whole
     return ((phrase,), end, "phrase") if enough and not broken else None

@@ -412,9 +412,7 @@ def _place_forms(name: str) -> list[str]:
 
 
 # "Written by Mira Holt.", said of the page
-_PARTICIPLE_BY = re.compile(
-    r"(?:Written|Created|Developed|Maintained|Founded|Designed) (?:\w+ )?by "
-)
+_PARTICIPLE_BY = re.compile(r"(?:Written|Maintained) (?:\w+ )?by ")
 
 
 class RuleTriples:
