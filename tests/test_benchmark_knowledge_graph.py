@@ -97,6 +97,13 @@ def test_an_equivalence_adds_the_paper_s_government_path_and_deletes_none(
     assert graph.edges("Oslo", "asked")[1].object == biden
 
 
+def test_a_mirror_with_the_fuller_name_is_taken() -> None:
+    facts = [triple("Charles", "father", "George Stewart", "c")]
+    same = Equivalence(("George Stewart, 9th Seigneur", "George Stewart"), always=False, cluster=0)
+    graph = KnowledgeGraph(merge_equivalent_names(facts, [same], {"c#0": (0,)}))
+    assert graph.only("Charles")["father"].object == "George Stewart, 9th Seigneur"
+
+
 def test_a_short_name_for_two_names_is_mirrored_to_neither() -> None:
     facts = triple("Sophia", "husband", "Gustav", "s")
     same = [Equivalence((f"Gustav {at}", "Gustav"), always=False, cluster=0) for at in ("III", "V")]

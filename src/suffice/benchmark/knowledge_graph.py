@@ -353,10 +353,20 @@ def _fullest(edges: Sequence[Triple]) -> Triple | None:
     """The edge whose object says most ("2 June 1904", not "1904"); None if they contradict.
 
     A mirrored edge fills a gap and contradicts nothing: not the edge it is the mirror of, nor one
-    that the text gives to this name. Nor does an open relation where a pattern knows better.
+    that the text gives to this name. It only says more if its name does ("George Stewart, 9th
+    Seigneur d'Aubigny"). Nor does an open relation contradict where a pattern knows better.
     """
     stated = [edge for edge in edges if edge.link != "context"]
-    if not stated:  # a fact may be mirrored at both ends; the first copy keeps the text's object
+    if stated:
+        said = {edge.claim_id: set(tokens(edge.object)) for edge in stated}
+        stated += [
+            edge
+            for edge in edges
+            if edge.link == "context"
+            and edge.claim_id in said
+            and said[edge.claim_id] < set(tokens(edge.object))
+        ]
+    else:  # a fact may be mirrored at both ends; the first copy keeps the text's object
         stated = list({edge.claim_id: edge for edge in reversed(edges)}.values())
     edges = [edge for edge in stated if not edge.phrase] or stated
     if any(edge.several for edge in edges):

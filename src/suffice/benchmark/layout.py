@@ -65,6 +65,7 @@ _OPTION = re.compile(
 )
 _NO_VALUES = frozenset(("", "n a", "na", "none", "tbd", "tbc", "unknown", "todo", "yes", "no", "x"))
 _NO_VALUES |= {"likewise", "the same", "same", "ditto", "example", "see above", "see below"}
+_FINITE = frozenset("is was are were has had will can must should".split())
 _SHARE = re.compile(r"[-+−]?[01]?\.\d+")  # a figure between 0 and 1
 _OPENS_SENTENCE = frozenset(
     "how what when where why who which if using adding making we you i".split()
@@ -98,6 +99,8 @@ def is_value(text: str) -> bool:
         return False
     if re.fullmatch(r"[\d\s.,+%±n=-]+[\[(/][\d\s.,+%±n=/\[\]()-]+", text):
         return False  # several figures in a cell
+    if len(found) > 3 and _FINITE & {word.casefold() for word in found}:
+        return False  # "Destination: Dewsbury is a film"
     empty = title_key(text) in _NO_VALUES
     return not empty and (len(found) < 7 or "." not in text[:-1])
 
