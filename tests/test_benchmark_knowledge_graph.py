@@ -57,6 +57,59 @@ def test_names_equal_in_a_cluster_get_mirrored_edges_only_there() -> None:
     assert outside == [facts]
 
 
+KETAMINE = ("elevated ketamine levels in his blood", "elevated ketamine levels")
+GOVERNMENT = ("the Biden administration", "the U.S. government")
+
+
+@pytest.mark.parametrize("names", [KETAMINE, KETAMINE[::-1]])
+def test_the_paper_s_ketamine_example_is_a_path(names: tuple[str, ...]) -> None:
+    facts = [
+        triple("Matthew Perry", "had", KETAMINE[0], "news"),
+        triple(KETAMINE[1], "led to", "respiratory depression", "report"),
+    ]
+    same, clusters = Equivalence(names, always=False, cluster=0), {"news#0": (0,), "report#0": (0,)}
+    assert not shortest_paths(KnowledgeGraph(facts))
+    (path,) = shortest_paths(KnowledgeGraph(merge_equivalent_names(facts, [same], clusters)))
+    assert path.ends == ("Matthew Perry", "respiratory depression")
+    assert [one.link for one in path.triples] == ["", "context"]
+
+
+@pytest.mark.parametrize("names", [GOVERNMENT, GOVERNMENT[::-1]])
+def test_an_equivalence_adds_the_paper_s_government_path_and_deletes_none(
+    names: tuple[str, ...],
+) -> None:
+    biden, government = GOVERNMENT
+    facts = [
+        triple("Intel", "sued", biden, "a"),
+        triple(government, "appointed", "Lina Khan", "b"),
+        triple(biden, "announced", "tariffs", "c"),
+        triple(government, "announced", "sanctions", "d"),
+        triple("Oslo", "asked", government, "e"),
+    ]
+    clusters = {one.claim_id: (2,) for one in facts}
+    same = Equivalence(names, always=False, cluster=2)
+    before = {path.ends for path in shortest_paths(KnowledgeGraph(facts))}
+    graph = KnowledgeGraph(merge_equivalent_names(facts, [same], clusters))
+    after = {path.ends for path in shortest_paths(graph)}
+    assert before == {("Intel", "tariffs"), ("Oslo", "Lina Khan"), ("Oslo", "sanctions")}
+    assert after == before | {("Intel", "Lina Khan")}
+    assert graph.edges(biden, "appointed")
+    assert graph.edges("Oslo", "asked")[1].object == biden
+
+
+def test_a_mirror_with_the_fuller_name_is_taken() -> None:
+    facts = [triple("Charles", "father", "George Stewart", "c")]
+    same = Equivalence(("George Stewart, 9th Seigneur", "George Stewart"), always=False, cluster=0)
+    graph = KnowledgeGraph(merge_equivalent_names(facts, [same], {"c#0": (0,)}))
+    assert graph.only("Charles")["father"].object == "George Stewart, 9th Seigneur"
+
+
+def test_a_short_name_for_two_names_is_mirrored_to_neither() -> None:
+    facts = triple("Sophia", "husband", "Gustav", "s")
+    same = [Equivalence((f"Gustav {at}", "Gustav"), always=False, cluster=0) for at in ("III", "V")]
+    assert merge_equivalent_names([facts], same, {"s#0": (0,)}) == [facts]
+
+
 def test_only_says_what_has_no_rival() -> None:
     graph = KnowledgeGraph(
         [

@@ -10,11 +10,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from suffice.benchmark.layout import LayoutFact, is_subject, read_layout
 from suffice.benchmark.stage_protocols import Claim
-from suffice.benchmark.vocabulary import KINDS, RANKS, SEX_OF_WORD, any_of, base_title, without_rank
+from suffice.benchmark.terms import CorpusTerms, collect_terms
+from suffice.benchmark.vocabulary import (
+    FIRST_NAMES,
+    KINDS,
+    NATIONALITIES,
+    RANKS,
+    SEX_OF_WORD,
+    any_of,
+    base_title,
+    without_rank,
+)
+from suffice.lexicon import FUNCTION_WORDS, MONTHS
 from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
 
@@ -128,7 +140,9 @@ class PageIndex:
     """The pages of a corpus by name: which title a name means."""
 
     def __init__(self, pages: Iterable[Page], documents: Iterable[Document] = ()) -> None:
+        documents = list(documents)
         self.title_of = {document.doc_id: document.title.strip() for document in documents}
+        self.terms = collect_terms(documents)
         self.by_title: dict[str, Page] = {}
         self.joined: set[str] = set()  # pairs of words whose "and" belongs to one name
         self._by_key: dict[str, list[str]] = defaultdict(list)
@@ -202,30 +216,121 @@ _TITLE_VERB = re.compile(rf"(?:,| {any_of('after_title')}\b|'s |\s?\()")
 class RuleClaims:
     """Claims by rules: split sentences, keep factual ones, put the page's subject for pronouns.
 
-    `pages` is what is known of the titles of the whole corpus; without it, of these documents.
+    What a text states by its layout, and its outlet and date, become sentences as well. `pages` is
+    what is known of the titles of the whole corpus, and `terms` its vocabulary; without them, of
+    these documents.
     """
 
-    def __init__(self, pages: Mapping[str, Page] | None = None) -> None:
-        self.pages = pages
+    def __init__(
+        self, pages: Mapping[str, Page] | None = None, terms: CorpusTerms | None = None
+    ) -> None:
+        self.pages, self.terms = pages, terms
 
     def claims(self, documents: Sequence[Document]) -> list[tuple[Claim, ...]]:
         # A later part of a long article does not say what it is about: its title does.
         pages = parse_pages(documents) if self.pages is None else self.pages
+        terms = collect_terms(documents) if self.terms is None else self.terms
         return [
-            tuple(self._claims(document, pages.get(document.title.strip(), Page(""))))
+            tuple(self._claims(document, pages.get(document.title.strip(), Page("")), terms))
             for document in documents
         ]
 
-    def _claims(self, document: Document, page: Page) -> list[Claim]:
+    def _claims(self, document: Document, page: Page, terms: CorpusTerms) -> list[Claim]:
+        layout = read_layout(document, terms.keys)
+        full = {} if page.kind else full_names(document.text, terms)
         found: list[Claim] = []
         about = False  # whether the last sentence was about the page: only then a pronoun is
-        for at, sentence in enumerate(sentences(fix_spacing(document.text))):
-            subject, text = _standalone(sentence, page, first=at == 0, about=about)
-            about = bool(subject) or (about and not _NAMES_ANOTHER.match(sentence))
-            if is_factual(sentence) and is_consistent(text, sentence, page.title):
-                claim_id = f"{document.doc_id}#{at}"
-                found.append(Claim(claim_id, document.doc_id, subject, text, sentence))
+        at = 0
+        for paragraph in layout.paragraphs:
+            for sentence in sentences(fix_spacing(paragraph)):
+                subject, text = _standalone(sentence, page, first=at == 0, about=about)
+                about = bool(subject) or (about and not _NAMES_ANOTHER.match(sentence))
+                text = with_full_names(text, full) if full and not subject else text
+                known = f"{page.title} {' '.join(full.values())}"
+                if is_factual(_unquoted(sentence)) and is_consistent(text, sentence, known):
+                    claim_id = f"{document.doc_id}#{at}"
+                    found.append(Claim(claim_id, document.doc_id, subject, text, sentence))
+                at += 1
+        # Number 0 is the first sentence's, which says what the page is.
+        for number, fact in enumerate((*layout.facts, *_metadata(document)), max(at, 1)):
+            claim_id = f"{document.doc_id}#{number}"
+            text = fact_sentence(fact.subject, fact.relation, fact.object)
+            found.append(Claim(claim_id, document.doc_id, fact.subject, text, fact.line))
         return found
+
+
+def fact_sentence(subject: str, relation: str, value: str) -> str:
+    """A fact of a layout as a sentence that stands alone; `parse_fact` reads it back."""
+    return f"The {relation} of {subject} is {value}."
+
+
+def parse_fact(claim: Claim) -> tuple[str, str] | None:
+    """The relation and the object of such a sentence about the claim's subject."""
+    before, found, after = claim.text.partition(f" of {claim.subject} is ")
+    if not claim.subject or not found or not before.startswith("The ") or len(before.split()) > 7:
+        return None
+    return before.removeprefix("The "), after.removesuffix(".")
+
+
+def _metadata(document: Document) -> Iterator[LayoutFact]:
+    """The outlet and the day of an article."""
+    title = document.title.strip()
+    if title and document.source:
+        line = f"source: {document.source}"
+        yield LayoutFact(title, "outlet", document.source.strip(), line)
+    if title and document.source and (day := document.published_at):
+        written = f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+        yield LayoutFact(title, "publication date", written, f"published_at: {day.isoformat()}")
+
+
+_QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"")
+
+
+def _unquoted(sentence: str) -> str:
+    """The sentence with what others say left out: "I" inside a quotation is no hedge."""
+    return _QUOTED.sub('"said words"', sentence) if '"' in sentence or "“" in sentence else sentence
+
+
+_PERSON = re.compile(r"(?<![\w’'-])[A-Z][\w’'-]+(?: [A-Z]\.)? [A-Z][\w’'-]+(?! [A-Z])")
+
+
+def full_names(text: str, terms: CorpusTerms) -> dict[str, str]:
+    """The last name of each person that a text names in full -> the only full name with it.
+
+    A first name is a common one, or a word that the corpus never writes small; of the latter, the
+    last name must be one that speaks ("Cue said") and that is not used before the full name is.
+    """
+    speaking = {match["name"] or match["after"] for match in _SPEAKING.finditer(text)}
+    found: dict[str, set[str]] = defaultdict(set)
+    for match in _PERSON.finditer(text):
+        name = re.sub(r"['’]s?$", "", match.group())
+        first, last = name.split()[0], name.split()[-1]
+        small = first.casefold()
+        rare = small not in FUNCTION_WORDS and small not in terms.small
+        introduced = text.find(last) == match.start() + len(name) - len(last)
+        named = rare and last in speaking and (introduced or name in found[last])
+        if (small in FIRST_NAMES or named) and len(last) > 2 and first not in NATIONALITIES:
+            found[last].add(name)
+    return {last: next(iter(names)) for last, names in found.items() if len(names) == 1}
+
+
+_SPEAKING = re.compile(
+    r"(?P<name>[A-Z][\w’'-]+) (?:said|says|told|added|wrote|explained)\b"
+    r"|(?:said|says|added|explained) (?P<after>[A-Z][\w’'-]+)(?=[,.])"
+)
+
+
+def with_full_names(text: str, full: Mapping[str, str]) -> str:
+    """The text with last names that stand alone written in full."""
+
+    def whole(match: re.Match[str]) -> str:
+        name = match["name"]
+        return full[name] if name in full and not match["before"] else match.group()
+
+    return _ALONE.sub(whole, text)
+
+
+_ALONE = re.compile(r"(?P<before>[A-Z][\w.’'-]* )*(?P<name>[A-Z][\w-]+)(?![\w-]| [A-Z])")
 
 
 def _standalone(sentence: str, page: Page, *, first: bool, about: bool) -> tuple[str, str]:
@@ -268,7 +373,7 @@ def _short_names(page: Page) -> tuple[str, ...]:
 def _fits(pronoun: str, page: Page) -> bool:
     sex = {"He": "man", "His": "man", "She": "woman", "Her": "woman"}.get(pronoun)
     if sex is None:
-        return page.kind not in ("person", "")
+        return page.kind != "person" if page.kind else is_subject(page.title)
     return page.kind == "person" and page.sex in (sex, "")
 
 

@@ -2,7 +2,8 @@
 
 Claims are clustered, and names of one thing are looked for inside a cluster, where similar names
 are about the same matter. *Exactly* equivalent names are merged everywhere. *Contextually*
-equivalent ones (a short name that means one page only here) get each other's edges of that cluster.
+equivalent ones (a short name that means one thing only here) get each other's edges of that
+cluster, both ways.
 Only unambiguous edges carry a question: `KnowledgeGraph.only` has the relations with exactly one
 object.
 """
@@ -11,8 +12,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice, zip_longest
 from typing import Any, TypeVar
@@ -21,9 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.benchmark.claims import PageIndex
+from suffice.benchmark.open_relations import LITERALS, SAID, inverse, is_functional, kind_of
 from suffice.benchmark.stage_protocols import Claim, Equivalence, ReasoningPath, Triple
 from suffice.benchmark.triples import alternative_names, get_relation
-from suffice.benchmark.vocabulary import RANKS, base_title, without_rank
+from suffice.benchmark.vocabulary import ORGANISATIONS, RANKS, base_title, without_rank
 from suffice.datasets.gold import draw_key
 from suffice.errors import MissingExtraError
 from suffice.protocols import Encoder, Progress
@@ -35,6 +37,8 @@ SAMPLE = 6_000  # claims that a mixture is fitted on, at most
 SIZES = (2, 4, 8, 16, 32, 64)
 LIKELY = 0.1  # a claim belongs to every component that is at least this likely
 BLOCK = 8_192
+HUB = 12  # documents that have a name at the end of a triple, beyond which it is a hub
+NO_SUBJECTS = LITERALS | {"thing"}  # objects that nothing is asked about
 
 
 def soft_clusters(
@@ -145,7 +149,101 @@ class RuleEquivalences:
                     (title,) = short
                     if self.pages.kind(title) == "person":
                         found.append(Equivalence((title, name), always=False, cluster=cluster))
+        found += self._open_names(cluster, triples, claims)
         return list(dict.fromkeys(found))
+
+    def _open_names(
+        self, cluster: int, triples: Sequence[Triple], claims: Sequence[Claim]
+    ) -> Iterator[Equivalence]:
+        """Names in open triples: "Hasaris" is Hasaris Labs here, H5N1 is bird flu everywhere."""
+        names = _nodes(triples)
+        spelled = _spelled_out(claims)
+        keys = {name: title_key(name) for name in names}
+        by_key: dict[str, list[str]] = defaultdict(list)
+        longer: dict[str, list[str]] = defaultdict(list)
+        aliases: dict[str, set[str]] = defaultdict(set)
+        for name, key in keys.items():
+            by_key[" ".join(_singular(word) for word in key.split())].append(name)
+            for short in _short_forms(name):
+                longer[short].append(name)
+            if alias := _ALIAS.search(name):
+                aliases[title_key(alias["short"])].add(name)
+        for same in by_key.values():
+            titles = [name for name in same if name in self.pages.by_title]
+            if len(same) > 1 and len(titles) < 2:
+                best = max(same, key=lambda name: (name in titles, names[name], name))
+                rest = sorted(name for name in same if name != best)
+                yield Equivalence((best, *rest), always=True, cluster=cluster)
+        for name, key in keys.items():
+            whole = aliases.get(" ".join(key.split()[:1] if _is_alias_of(key) else key.split()), ())
+            full = {*whole, *(one for one in by_key.get(spelled.get(name, ""), ()))} - {name}
+            if len(full) == 1:
+                yield Equivalence((full.pop(), name), always=True, cluster=cluster)
+            elif name not in self.pages.by_title and len(longer.get(key, ())) == 1:
+                yield Equivalence((longer[key][0], name), always=False, cluster=cluster)
+
+
+_ALIAS = re.compile(r"\((?P<short>[A-Z][A-Z0-9-]{1,9})\)$")
+_SPELLED = re.compile(
+    r"(?P<name>[A-Z][\w-]+(?: (?:(?:of|and|the|for) ){0,2}[A-Z][\w-]+){1,6}) "
+    r"\((?P<short>[A-Z]{2,8})\)"
+)
+_PLACE_RELATIONS = re.compile(r"(?:^| )(?:place|in|at|to|from|country|headquarters)$")
+_GENERIC_NOUNS = frozenset("virus disease protocol agency company service team project".split())
+
+
+def _nodes(triples: Sequence[Triple]) -> Counter[str]:
+    """The names at the ends of open triples; not values, claims, nor what may be a place."""
+    found: Counter[str] = Counter()
+    places = set()
+    for one in triples:
+        if not one.phrase or one.relation == SAID:
+            continue
+        found[one.subject] += 1
+        if one.object_kind not in LITERALS:
+            found[one.object] += 1
+        if one.object_kind == "place" or _PLACE_RELATIONS.search(one.relation):
+            places.add(one.object)
+    return Counter({name: count for name, count in found.items() if name not in places})
+
+
+def _spelled_out(claims: Sequence[Claim]) -> dict[str, str]:
+    """Initials that a claim spells out -> the name's key: "Federal Trade Commission (FTC)"."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for claim in claims:
+        if "(" in claim.sentence:
+            for match in _SPELLED.finditer(claim.sentence):
+                words = [word for word in match["name"].split() if word[0].isupper()]
+                words = words[-len(match["short"]) :]
+                if "".join(word[0] for word in words) == match["short"]:
+                    name = match["name"][match["name"].index(words[0]) :]
+                    key = " ".join(_singular(word) for word in title_key(name).split())
+                    found[match["short"]].add(key)
+    return {short: keys.pop() for short, keys in found.items() if len(keys) == 1}
+
+
+def _is_alias_of(key: str) -> bool:
+    words = key.split()
+    return len(words) == 2 and words[1] in _GENERIC_NOUNS
+
+
+def _short_forms(name: str) -> Iterator[str]:
+    """What a text calls this later: the surname, a company without its last word, a noun phrase."""
+    words = title_key(name).split()
+    kind = kind_of(name)
+    if kind == "person" and len(words) in (2, 3):
+        yield words[-1]
+    elif kind in ("organisation", "") and len(words) == 2 and len(words[0]) > 3:
+        if words[-1] in ORGANISATIONS:
+            yield words[0]
+    elif kind == "thing":
+        head = re.split(r" (?:in|on|at|of|for|from|with|by) ", name, maxsplit=1)[0]
+        if head != name and " " in head:
+            yield title_key(head)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def _stated_names(claims: Sequence[Claim]) -> dict[str, set[str]]:
@@ -173,23 +271,40 @@ def merge_equivalent_names(
     equivalences: Iterable[Equivalence],
     clusters: Mapping[str, Sequence[int]],
 ) -> list[Triple]:
-    """The triples with equal names merged, plus those with names equal in their cluster."""
+    """The triples with equal names merged, plus those with names equal in their cluster.
+
+    Names that are equal in a cluster get each other's edges of that cluster, inbound and outbound,
+    as a copy with the link "context". A name that was chosen two names for has none.
+    """
     always: dict[str, set[str]] = defaultdict(set)
     within: dict[tuple[int, str], set[str]] = defaultdict(set)
+    groups: list[Equivalence] = []
     for one in equivalences:
+        if not one.always:
+            groups.append(one)
         for name in one.names[1:]:
             (always[name] if one.always else within[one.cluster, name]).add(one.names[0])
     merged = {name: next(iter(chosen)) for name, chosen in always.items() if len(chosen) == 1}
+    mirrors: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
+    for one in groups:
+        clear = [name for name in one.names[1:] if len(within[one.cluster, name]) == 1]
+        same = dict.fromkeys(merged.get(name, name) for name in (one.names[0], *clear))
+        for name in same:
+            mirrors[one.cluster, name] |= {other: None for other in same if other != name}
     found: dict[Triple, None] = {}
     for triple in triples:
         ends = tuple(merged.get(name, name) for name in (triple.subject, triple.object))
         moved = ends != (triple.subject, triple.object)
         link = "exact" if moved else triple.link
-        found.setdefault(replace(triple, subject=ends[0], object=ends[1], link=link))
+        fact = replace(triple, subject=ends[0], object=ends[1], link=link)
+        found.setdefault(fact)
         for cluster in clusters.get(triple.claim_id, ()):
-            mirrors = within.get((cluster, triple.object), set())
-            if not moved and len(mirrors) == 1:
-                found.setdefault(replace(triple, object=next(iter(mirrors)), link="context"))
+            for subject in (fact.subject, *mirrors.get((cluster, fact.subject), ())):
+                for name in (fact.object, *mirrors.get((cluster, fact.object), ())):
+                    if (subject, name) != ends and subject != name:
+                        found.setdefault(
+                            replace(fact, subject=subject, object=name, link="context")
+                        )
     return list(found)
 
 
@@ -201,8 +316,12 @@ class KnowledgeGraph:
 
     def __init__(self, triples: Iterable[Triple]) -> None:
         self._edges: dict[str, dict[str, list[Triple]]] = defaultdict(lambda: defaultdict(list))
+        documents: dict[str, set[str]] = defaultdict(set)
         for triple in dict.fromkeys(triples):
             self._edges[triple.subject][triple.relation].append(triple)
+            for name in (triple.subject, triple.object):
+                documents[name].add(triple.doc_id)
+        self._hubs = frozenset(name for name, ids in documents.items() if len(ids) > HUB)
 
     def __len__(self) -> int:
         return sum(len(ends) for relations in self._edges.values() for ends in relations.values())
@@ -215,13 +334,41 @@ class KnowledgeGraph:
         return list(self._edges.get(subject, {}).get(relation, ()))
 
     def only(self, subject: str) -> dict[str, Triple]:
-        """Relation -> the edge of this subject, where it has exactly one object."""
+        """Relation -> the edge of this subject, where it has exactly one object.
+
+        What many documents are about has more objects than the corpus states, unless the relation
+        allows only one: the United States shares more than one thing.
+        """
         fullest = {name: _fullest(ends) for name, ends in self._edges.get(subject, {}).items()}
-        return {relation: edge for relation, edge in fullest.items() if edge is not None}
+        hub = subject in self._hubs
+        return {
+            relation: edge
+            for relation, edge in fullest.items()
+            if edge is not None
+            and not (hub and edge.phrase and not is_functional(relation, edge.object_kind))
+        }
 
 
 def _fullest(edges: Sequence[Triple]) -> Triple | None:
-    """The edge whose object says most ("2 June 1904", not "1904"); None if they contradict."""
+    """The edge whose object says most ("2 June 1904", not "1904"); None if they contradict.
+
+    A mirrored edge fills a gap and contradicts nothing: not the edge it is the mirror of, nor one
+    that the text gives to this name. It only says more if its name does ("George Stewart, 9th
+    Seigneur d'Aubigny"). Nor does an open relation contradict where a pattern knows better.
+    """
+    stated = [edge for edge in edges if edge.link != "context"]
+    if stated:
+        said = {edge.claim_id: set(tokens(edge.object)) for edge in stated}
+        stated += [
+            edge
+            for edge in edges
+            if edge.link == "context"
+            and edge.claim_id in said
+            and said[edge.claim_id] < set(tokens(edge.object))
+        ]
+    else:  # a fact may be mirrored at both ends; the first copy keeps the text's object
+        stated = list({edge.claim_id: edge for edge in reversed(edges)}.values())
+    edges = [edge for edge in stated if not edge.phrase] or stated
     if any(edge.several for edge in edges):
         return None
     best = max(
@@ -233,26 +380,45 @@ def _fullest(edges: Sequence[Triple]) -> Triple | None:
 
 
 def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
-    """The graph of the triples that can be true. Marriages and siblings also lead back."""
+    """The graph of the triples that can be true.
+
+    Marriages and siblings also lead back, and what is led by someone is what that one leads.
+    """
     kept = list(triples)
     years: dict[tuple[str, str], int] = {}
     for one in kept:
         match = re.search(r"\b\d{3,4}$|\b[12]\d{3}\b", one.object)
         if match and get_relation(one.relation).object == "date":
             years[one.subject, one.relation] = int(match.group())
-    kept = [one for one in kept if _is_possible(one, years, pages)]
-    back = [
-        replace(one, subject=one.object, relation=relation, object=one.subject)
-        for one in kept
-        if (relation := get_relation(one.relation).back)
-        and one.object in pages.by_title
-        and not one.several
-    ]
-    return KnowledgeGraph([*kept, *back])
+    stated = {(one.subject, one.object) for one in kept}
+    kept = [one for one in kept if _is_possible(one, years, pages, stated)]
+    return KnowledgeGraph([*kept, *_led_back(kept, pages)])
 
 
-def _is_possible(triple: Triple, years: Mapping[tuple[str, str], int], pages: PageIndex) -> bool:
-    """Whether dates and professions of both ends allow it: a namesake is somebody else."""
+def _led_back(triples: Iterable[Triple], pages: PageIndex) -> Iterator[Triple]:
+    """The edges from object to subject: a wife's husband, and the passive of an open relation."""
+    for one in triples:
+        relation = get_relation(one.relation).back
+        back = relation if one.object in pages.by_title else ""
+        if one.phrase and one.object_kind not in NO_SUBJECTS:
+            back = back or inverse(one.relation)
+        if back and not one.several:
+            kind = kind_of(one.subject, pages.kind(one.subject))
+            yield replace(
+                one, subject=one.object, relation=back, object=one.subject, object_kind=kind
+            )
+
+
+def _is_possible(
+    triple: Triple,
+    years: Mapping[tuple[str, str], int],
+    pages: PageIndex,
+    stated: Collection[tuple[str, str]],
+) -> bool:
+    """Whether dates and professions of both ends allow it: a namesake is somebody else.
+
+    Where dates are missing, one who is also said to be related to the other is no namesake.
+    """
     page = pages.by_title.get(triple.object)
     if page is None or page.kind != "person":
         return True
@@ -265,7 +431,8 @@ def _is_possible(triple: Triple, years: Mapping[tuple[str, str], int], pages: Pa
     first, second = years.get((triple.subject, date)), years.get((triple.object, "birth date"))
     if first is None or second is None:
         # Two plain words may be anybody's name; ranks, places and numbers make a name one person's.
-        return relation.trades != "" or re.search(r",| of |[IVX]{2,}|\d", triple.object) is not None
+        known = re.search(r",| of |[IVX]{2,}|\d", triple.object) is not None
+        return relation.trades != "" or known or (triple.object, triple.subject) in stated
     return least <= first - second <= most
 
 
@@ -282,7 +449,11 @@ def shortest_paths(
     Only edges without a rival are followed, so every step has one answer, and each fact comes from
     its own document.
     """
-    only = {subject: tuple(graph.only(subject).values()) for subject in graph.subjects}
+    only = {
+        # Known relations first: of two paths between the same ends, the surer one is kept.
+        subject: tuple(sorted(graph.only(subject).values(), key=lambda edge: bool(edge.phrase)))
+        for subject in graph.subjects
+    }
     found: list[ReasoningPath] = []
     for done, start in enumerate(only, 1):
         found += _paths_from(start, only, longest)

@@ -104,7 +104,9 @@ class Stages:
     A stage's `signature`, if it has one, is part of its key: another model or prompt runs it again.
     """
 
-    claims: Callable[[PageIndex], ClaimExtractor] = lambda pages: RuleClaims(pages.by_title)
+    claims: Callable[[PageIndex], ClaimExtractor] = lambda pages: RuleClaims(
+        pages.by_title, pages.terms
+    )
     triples: Callable[[PageIndex], TripleExtractor] = RuleTriples
     equivalences: Callable[[PageIndex], EquivalenceFinder] = RuleEquivalences
     questions: Callable[[PageIndex, Wording], QuestionWriter] = lambda _, wording: RuleQuestions(
@@ -273,8 +275,9 @@ class _Builder:
         )
         if not records:
             rules = (
-                "the rules know English sentences like 'X was directed by Y' about the documents' "
-                "titles; give documents titles, or use a language model (--model)"
+                "the rules read English sentences like 'Team Tern is led by Mira Holt', keys like "
+                "'Owner: Mira Holt', tables and manual pages; use a language model (--model) for "
+                "other text"
             )
             model = (
                 "no relation that the language model found is in its sentence; "

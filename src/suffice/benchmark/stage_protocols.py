@@ -40,6 +40,8 @@ class Triple:
     claim_id: str
     several: bool = False  # the sentence names several objects, so none is *the* object
     link: str = ""  # "exact" or "context": an end was renamed by an equivalence; "": by the text
+    phrase: str = ""  # the words of the text between subject and object, as written
+    object_kind: str = ""  # person, place, organisation, date, amount, version, id, thing, or ""
 
 
 @dataclass(frozen=True, slots=True)

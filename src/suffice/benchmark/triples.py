@@ -14,10 +14,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from suffice.benchmark.claims import Page, PageIndex
+from suffice.benchmark.claims import Page, PageIndex, parse_fact
+from suffice.benchmark.layout import is_subject
+from suffice.benchmark.open_relations import (
+    SAID,
+    kind_of,
+    open_relations,
+    relation_name,
+)
 from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.vocabulary import (
     COUNTRIES,
+    FIRST_NAMES,
     FOLDER,
     NATIONALITIES,
     RANKS,
@@ -353,7 +361,7 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
     if (match := _IN.search(text)) is None or (place := place_at(text, match.end())) is None:
         return
     parts = [part.removeprefix("the ") for part in place.split(", ")]
-    yield RelationMatch("located in", (parts[0],))
+    yield RelationMatch("located in", (", ".join(parts),))
     countries = [part for part in parts if part in COUNTRIES]
     if len(countries) == 1 and countries[0] != base_title(page.title):
         yield RelationMatch("country", (countries[0],))
@@ -393,8 +401,22 @@ def alternative_names(text: str) -> list[str]:
 # ----------------------------------------------------------------------------------------- triples
 
 
+_OBJECT_KINDS = {"person": "person", "place": "place", "country": "place", "date": "date"}
+_OBJECT_KINDS |= dict.fromkeys(("company", "school", "team", "band"), "organisation")
+
+
+def _place_forms(name: str) -> list[str]:
+    """ "Cahir, County Tipperary, Ireland", then with less and less of what is around it."""
+    parts = name.split(", ")
+    return [", ".join(parts[:size]) for size in range(len(parts), 0, -1)]
+
+
+# "Written by Mira Holt.", said of the page
+_PARTICIPLE_BY = re.compile(r"(?:Written|Maintained) (?:\w+ )?by ")
+
+
 class RuleTriples:
-    """Triples by patterns, for the corpus with these pages."""
+    """Triples by patterns, by open relations and by layout, for the corpus with these pages."""
 
     def __init__(self, pages: PageIndex) -> None:
         self.pages = pages
@@ -403,9 +425,17 @@ class RuleTriples:
         return [tuple(dict.fromkeys(self._match(claim))) for claim in claims]
 
     def _match(self, claim: Claim) -> Iterator[Triple]:
-        page = self.pages.by_title.get(claim.subject)
-        if page is None or not page.kind:
+        fact = parse_fact(claim)
+        if fact is not None and claim.text != claim.sentence:
+            yield from self._listed(claim, *fact)
             return
+        page = self.pages.by_title.get(claim.subject)
+        known = list(self._known(claim, page)) if page is not None and page.kind else []
+        yield from known
+        yield from self._open(claim, {one.object for one in known})
+
+    def _known(self, claim: Claim, page: Page) -> Iterator[Triple]:
+        """The relations of relations.toml."""
         first = claim.claim_id.endswith("#0")
         for match in match_relations(claim.text, page, first=first, joined=self.pages.joined):
             parents = match.relation == PARENT
@@ -413,9 +443,79 @@ class RuleTriples:
             found = self._parents(match.objects) if parents else self._objects(match, page)
             for relation, name in found:
                 if title_key(name) != title_key(claim.subject) and self._fits(relation, name):
+                    kind = _OBJECT_KINDS.get(RELATIONS[relation].object, "")
                     yield Triple(
-                        claim.subject, relation, name, claim.doc_id, claim.claim_id, several
+                        claim.subject,
+                        relation,
+                        name,
+                        claim.doc_id,
+                        claim.claim_id,
+                        several,
+                        object_kind=kind or kind_of(name, self.pages.kind(name)),
                     )
+
+    def _open(self, claim: Claim, known: Collection[str]) -> Iterator[Triple]:
+        """What the sentence says in its own words, but for what a known relation already has."""
+        title = self.pages.title_of.get(claim.doc_id, "")
+        name = base_title(claim.subject) if claim.subject else ""
+        text = claim.text
+        if not name and _PARTICIPLE_BY.match(text) and is_subject(title):
+            name, text = base_title(title), f"{base_title(title)} was {text[0].lower()}{text[1:]}"
+        for match in open_relations(text, name, self.pages.terms):
+            subject = claim.subject or title if match.subject == name else self._page(match.subject)
+            # "Gaunt" on the page of Guy Gaunt
+            if " " not in subject and title.endswith(f" {subject}") and is_subject(title):
+                subject = title
+            target = match.object if match.relation == SAID else self._place(match.object)
+            kind = kind_of(target, self.pages.kind(target))
+            relation = relation_name(match.relation, kind)
+            if {subject.casefold(), target.casefold()} & FIRST_NAMES:
+                continue  # whoever Anna is here, another text's Anna is somebody else
+            if target not in known and title_key(subject) != title_key(target):
+                yield Triple(
+                    subject,
+                    relation,
+                    target,
+                    claim.doc_id,
+                    claim.claim_id,
+                    match.several,
+                    phrase=match.phrase,
+                    object_kind="thing" if relation == SAID else kind,
+                )
+
+    def _listed(self, claim: Claim, relation: str, value: str) -> Iterator[Triple]:
+        """A fact of a table, a list of keys, a manual page or an article's metadata."""
+        phrase, relation = relation, relation_name(relation, listed=True)
+        names = names_at(value, 0)
+        split = len(names.names) > 1 and names.end == len(value) and relation != "outlet"
+        for name in names.names if split else (value,):
+            target = self._page(name)
+            kind = kind_of(target, self.pages.kind(target))
+            kind = "version" if kind == "amount" and "version" in relation else kind
+            if title_key(target) != title_key(claim.subject):
+                yield Triple(
+                    claim.subject,
+                    relation,
+                    target,
+                    claim.doc_id,
+                    claim.claim_id,
+                    split,
+                    phrase=phrase,
+                    object_kind="organisation" if relation == "outlet" else kind,
+                )
+
+    def _page(self, name: str) -> str:
+        """The title that a name means, or the name. Without capitals, a term of the corpus does."""
+        if name.islower() and title_key(name) not in self.pages.terms.things:
+            return name
+        return self.pages.find(name) or name
+
+    def _place(self, name: str) -> str:
+        """The title that a name, or a place with those around it, means; else the first of them."""
+        if name[:1].islower():
+            return self._page(name)
+        found = (self.pages.find(form) for form in _place_forms(name))
+        return next((title for title in found if title is not None), name.split(", ")[0])
 
     def _fits(self, relation: str, name: str) -> bool:
         """Whether the name can be the relation's object; a person without a page has two names."""
@@ -431,6 +531,8 @@ class RuleTriples:
         for name in match.objects:
             literal = kind in ("date", "country", "name")
             title = name if literal else self._title(name, kind, match.relation)
+            if match.relation == "located in" and title not in self.pages.by_title:
+                title = title.split(", ")[0]
             spouse = spouses.get((page.sex, self.pages.sex(title)))
             yield (spouse if spouse and match.relation == "spouse" else match.relation), title
 
@@ -451,7 +553,7 @@ class RuleTriples:
 
     def _title(self, name: str, kind: str, relation: str) -> str:
         """The title that the name, or the first of its places, means; else the name."""
-        first = name.split(",")[0] if kind in ("place", "") else name
+        forms = _place_forms(name) if kind in ("place", "") else [name]
         hints = get_relation(relation).titles
-        found = (self.pages.find(form, kind, hints) for form in (name, first))
+        found = (self.pages.find(form, kind, hints) for form in forms)
         return next((title for title in found if title is not None), name)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.stage_protocols import GeneratedQuestion, Judgement
 from suffice.benchmark.vocabulary import NATIONALITIES, any_of, base_title
+from suffice.lexicon import MONTHS
 from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.text import title_key, title_words
 from suffice.types import DocId, Document
@@ -36,7 +37,7 @@ class RuleJudge:
     def __init__(self, documents: Sequence[Document], pages: PageIndex) -> None:
         self.pages = pages
         self._documents = documents
-        self._key = {one.doc_id: _spaced(f"{one.title} {one.text}") for one in documents}
+        self._key = {one.doc_id: _spaced(_searched(one)) for one in documents}
         self._title_counts = Counter(one.title for one in documents)
         self._naming: dict[str, set[DocId]] = {}  # name -> the documents with it
 
@@ -135,6 +136,13 @@ class RuleJudge:
         key = title_key(base_title(node))
         telling = key not in _COMMON and not key.isdigit()
         return telling and f" {key} " in self._key.get(doc_id, "")
+
+
+def _searched(document: Document) -> str:
+    """Everything that a document states: an article's outlet and day, too."""
+    day = document.published_at
+    written = f" {day.day} {MONTHS[day.month - 1]} {day.year}" if day else ""
+    return f"{document.title} {document.text} {document.source or ''}{written}"
 
 
 def _spaced(text: str) -> str:

@@ -27,6 +27,13 @@ RANKS: dict[str, str] = {  # rank -> "man" or "woman", "" where it does not tell
 SEX_OF_WORD = dict.fromkeys(_WORDS["men"].split(), "man")
 SEX_OF_WORD |= dict.fromkeys(_WORDS["women"].split(), "woman")
 TITLE_NOUNS = frozenset(_WORDS["title_nouns"].split())
+GENERIC_HEADINGS = frozenset(" ".join(one.split()) for one in _WORDS["generic_headings"].split(";"))
+NAMING_KEYS = frozenset(_WORDS["naming_keys"].split())
+NOT_KEYS = frozenset(_WORDS["not_keys"].split())
+ATTRIBUTES = frozenset(_WORDS["attributes"].split())
+ROLES = frozenset(" ".join(one.split()) for one in _WORDS["roles"].split(","))
+ORGANISATIONS = frozenset(_WORDS["organisations"].split())
+FIRST_NAMES = frozenset(_WORDS["first_names"].split())
 OVERLAPPING_COUNTRIES: list[list[str]] = _WORDS["overlapping_countries"]
 
 

@@ -1,0 +1,129 @@
+"""Triples of five corpora, drawn by a seed and read by hand: how many are right?
+
+    python -m suffice_research.grade.readings draw CORPUS --data DIR [--count 40] > sheet.jsonl
+    python -m suffice_research.grade.readings show [--json]
+
+`draw` writes a sheet with the sentence beside each triple, for reading. The readings are kept in
+`research/grade_readings`: a verdict and a reason for each triple, the triple itself only where the
+text is our own. `show` counts them, with 95 % intervals (Wilson).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
+from suffice.benchmark.knowledge_graph import seeded_order
+from suffice.benchmark.stage_protocols import Claim, Triple
+from suffice.benchmark.triples import RuleTriples
+from suffice.errors import InputError, SufficeError
+from suffice.storage import BadRecords, read_json_records
+from suffice.types import Document
+from suffice_research.grade.corpora import CORPORA, ROOT
+
+SEED, COUNT = 42, 40
+FOLDER = ROOT / "research" / "grade_readings"
+VERDICTS = ("right", "vague", "wrong")  # vague: true, but nobody would ask for it so
+
+
+def read_triples(documents: Sequence[Document]) -> list[tuple[Triple, Claim]]:
+    """All triples of a corpus by rules, each with its claim."""
+    pages = PageIndex(parse_pages(documents).values(), documents)
+    by_document = RuleClaims(pages.by_title, pages.terms).claims(documents)
+    claims = [claim for found in by_document for claim in found]
+    triples = RuleTriples(pages).triples(claims)
+    return [(one, claim) for found, claim in zip(triples, claims) for one in found]
+
+
+def draw(documents: Sequence[Document], count: int, *, seed: int = SEED) -> list[dict[str, object]]:
+    """A sheet of triples to read. Relations take turns, so a table of 400 rows is not all of it."""
+    by_relation: dict[str, list[tuple[Triple, Claim]]] = {}
+    order = seeded_order(
+        read_triples(documents), lambda pair: f"{pair[0].claim_id} {pair[0].object}", seed
+    )
+    for triple, claim in order:
+        kind = triple.relation.split()[0] if triple.relation.startswith("option") else ""
+        by_relation.setdefault(kind or triple.relation, []).append((triple, claim))
+    turns = sorted(
+        ((at, place), pair)
+        for place, pairs in enumerate(by_relation.values())
+        for at, pair in enumerate(pairs[: max(2, count // 8)])
+    )
+    drawn = seeded_order([pair for _, pair in turns], lambda pair: f"turn {pair[0].claim_id}", seed)
+    return [
+        asdict(triple) | {"sentence": claim.sentence, "verdict": "", "why": ""}
+        for triple, claim in drawn[:count]
+    ]
+
+
+def wilson(right: int, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share."""
+    if not count:
+        return 0.0, 1.0
+    z = 1.959964
+    share, spread = right / count, z * z / count
+    middle = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * ((share * (1 - share) + spread / 4) / count) ** 0.5
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def summary(folder: Path = FOLDER) -> dict[str, dict[str, object]]:
+    """Per corpus: how many were read and right, the precision and its interval."""
+    found = {}
+    for path in sorted(folder.glob("triples-*.jsonl")):
+        records = list(read_json_records(path, BadRecords()))
+        counts = Counter(str(record.value.get("verdict")) for record in records)
+        if unknown := set(counts) - set(VERDICTS):
+            raise InputError(
+                f"{path.name} has the verdict {sorted(unknown)[0]!r}",
+                hint=f"use one of {', '.join(VERDICTS)}",
+            )
+        right, read = counts["right"], sum(counts.values())
+        low, high = wilson(right, read)
+        found[path.stem.removeprefix("triples-")] = {
+            **{verdict: counts[verdict] for verdict in VERDICTS},
+            "precision": round(right / read, 3) if read else 0.0,
+            "interval": [round(low, 3), round(high, 3)],
+        }
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="suffice_research.grade.readings", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    drawing = commands.add_parser("draw", help="write a sheet of triples to read")
+    drawing.add_argument("corpus", choices=list(CORPORA))
+    drawing.add_argument("--data", type=Path, default=Path("../shared/data"))
+    drawing.add_argument("--count", type=int, default=COUNT)
+    showing = commands.add_parser("show", help="count the readings")
+    showing.add_argument("--json", action="store_true")
+    chosen = parser.parse_args(arguments)
+    try:
+        if chosen.command == "draw":
+            for record in draw(CORPORA[chosen.corpus](chosen.data), chosen.count):
+                print(json.dumps(record, ensure_ascii=False))
+            return 0
+        found = summary()
+    except SufficeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if chosen.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    for corpus, row in found.items():
+        print(
+            f"{corpus:14} {row['right']} right, {row['vague']} vague, {row['wrong']} wrong: ",
+            end="",
+        )
+        print(f"{row['precision']} {row['interval']}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

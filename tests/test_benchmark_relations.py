@@ -1,0 +1,300 @@
+"""Open relations, layout and the corpus's own vocabulary: facts of any text."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
+from suffice.benchmark.knowledge_graph import (
+    KnowledgeGraph,
+    RuleEquivalences,
+    build_graph,
+    merge_equivalent_names,
+    shortest_paths,
+)
+from suffice.benchmark.layout import read_layout
+from suffice.benchmark.open_relations import inverse, kind_of, open_relations
+from suffice.benchmark.stage_protocols import Claim, Triple
+from suffice.benchmark.terms import CorpusTerms, collect_terms
+from suffice.benchmark.triples import RuleTriples
+from suffice.types import Document
+
+
+def read(*documents: Document) -> list[Triple]:
+    pages = PageIndex(parse_pages(documents).values(), documents)
+    claims = [
+        one for found in RuleClaims(pages.by_title, pages.terms).claims(documents) for one in found
+    ]
+    return [one for found in RuleTriples(pages).triples(claims) for one in found]
+
+
+def facts(*documents: Document) -> set[tuple[str, str, str]]:
+    return {(one.subject, one.relation, one.object) for one in read(*documents)}
+
+
+def page(title: str, text: str) -> Document:
+    return Document(title or text[:20], text, title=title)
+
+
+SENTENCES = {
+    "Team Tern is led by Mira Holt.": ("Team Tern", "led by", "Mira Holt"),
+    "Mira Holt has led Team Tern since May.": ("Mira Holt", "leads", "Team Tern"),
+    "The default port of Atlas is 5432.": ("Atlas", "default port", "5432"),
+    "Atlas's owner is Mira Holt.": ("Atlas", "owner", "Mira Holt"),
+    "Mira Holt is the head of Team Tern.": ("Team Tern", "head", "Mira Holt"),
+    "Mira Holt, the head of Team Tern, resigned.": ("Team Tern", "head", "Mira Holt"),
+    "OpenAI CEO Sam Altman resigned.": ("OpenAI", "CEO", "Sam Altman"),
+    "Atlas was released on 3 May 2024.": ("Atlas", "released on", "3 May 2024"),
+    "Piko is a brand of Telvo.": ("Piko", "brand of", "Telvo"),
+    "Adobe bought Figma for $20 billion.": ("Adobe", "buys Figma for", "$20 billion"),
+    "Tesla was founded in 2003 by Martin Eberhard.": ("Tesla", "founded by", "Martin Eberhard"),
+    "The staging database is hosted by Vultan.": ("staging database", "hosted by", "Vultan"),
+    "Marc Tessier was born in Gaspe, Quebec.": ("Marc Tessier", "born in", "Gaspe, Quebec"),
+    '"We worked hard for this," said Mira Holt.': ("Mira Holt", "said", "We worked hard for this"),
+    "Hasaris Labs' hiring plan was widened in Oslo.": (
+        "Hasaris Labs",
+        "hiring plan",
+        "was widened",
+    ),
+}
+TERMS = CorpusTerms(frozenset({"staging database"}))
+
+
+@pytest.mark.parametrize(("sentence", "fact"), SENTENCES.items())
+def test_a_sentence_is_read_in_its_own_words(sentence: str, fact: tuple[str, str, str]) -> None:
+    assert fact in {(one[0], one[1], one[2]) for one in open_relations(sentence, "", TERMS)}
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Team Tern is not led by Mira Holt.",
+        "Team Tern will be led by Mira Holt.",
+        "If Team Tern is led by Mira Holt, call her.",
+        "Adobe bought Figma investors a dinner.",  # not Figma
+        "The Forge Open pays 7,000 for first place.",  # not 7,000 in all
+        "Whoever leads wins.",
+        "It is led by Mira Holt.",
+        "Former OpenAI CEO Sam",
+        "",
+    ],
+)
+def test_what_is_not_sure_is_not_read(sentence: str) -> None:
+    assert not list(open_relations(sentence, "", TERMS))
+
+
+def test_active_and_passive_meet_in_the_graph() -> None:
+    assert (inverse("leads"), inverse("led by"), inverse("default port")) == (
+        "led by", "leads", "",
+    )  # fmt: skip
+    documents = [
+        page("a", "Team Tern maintains Project Atlas."),
+        page("b", "Mira Holt leads Team Tern."),
+    ]
+    graph = build_graph(read(*documents), PageIndex(parse_pages(documents).values(), documents))
+    assert graph.only("Team Tern")["led by"].object == "Mira Holt"
+    assert {path.ends for path in shortest_paths(graph)} == {
+        ("Project Atlas", "Mira Holt"), ("Mira Holt", "Project Atlas"),
+    }  # fmt: skip
+
+
+def test_a_hub_is_asked_only_for_what_can_be_the_only_one() -> None:
+    def fact(subject: str, relation: str, name: str, doc_id: str, kind: str = "") -> Triple:
+        return Triple(subject, relation, name, doc_id, doc_id, phrase="x", object_kind=kind)
+
+    facts = [
+        fact("Oslo", "visits", "Bergen", "a"),
+        fact("Oslo", "mayor", "Mira Holt", "b", "person"),
+        fact("Oslo", "rebuilt in", "1624", "c", "date"),
+        fact("Oslo", "said", "It is cold", "d", "thing"),
+    ]
+    small, around = (
+        KnowledgeGraph(facts),
+        [fact(f"A{at}", "based in", "Oslo", f"z{at}") for at in range(20)],
+    )
+    assert set(small.only("Oslo")) == {"visits", "mayor", "rebuilt in", "said"}
+    assert set(KnowledgeGraph([*facts, *around]).only("Oslo")) == {"mayor", "rebuilt in"}
+
+
+def test_objects_have_a_kind() -> None:
+    kinds = {
+        "3 May 2024": "date", "$20 billion": "amount", "34 Nm": "amount", "2.0.1": "version",
+        "gw-ant-1": "id", "--all": "id", "/etc/fstab": "id", "max_rows": "id", "PW-1": "id",
+        "Mira Holt": "person", "Norway": "place", "Strandholm Group": "organisation",
+        "respiratory depression": "thing", "Kestrel": "",
+    }  # fmt: skip
+    assert {name: kind_of(name) for name in kinds} == kinds
+    assert kind_of("Aarhus", "place") == "place"
+
+
+# -------------------------------------------------------------------------------------------- layout
+
+CATALOGUE = """# Services
+
+| service | team | port |
+|---|---|---|
+| ledger-api | Kestrel | 8080 |
+| mail-render | Osprey | 9090 |
+| Tue | nobody | 1 |
+
+## Atlas
+
+Owner: Mira Holt
+- **Default port**: 5432
+Note: do not restart it twice
+The service runs on Linux.
+```
+Owner: Nobody
+```
+"""
+
+
+def test_tables_keys_and_headings_are_facts() -> None:
+    found = facts(page("Handbook", CATALOGUE))
+    assert {
+        ("ledger-api", "assigned team", "Kestrel"),
+        ("mail-render", "port", "9090"),
+        ("Atlas", "owner", "Mira Holt"),
+        ("Atlas", "default port", "5432"),
+    } <= found
+    assert not {one for one in found if one[0] == "Tue" or "Nobody" in one or one[1] == "note"}
+
+
+def test_a_record_names_its_subject_and_a_chat_states_nothing() -> None:
+    record = page("", "Service: Atlas\nOwner: Mira Holt; port: 5432")
+    chat = page("Team chat", "Anna: can you call me?\nTom: at 5.\nAnna: ok\nTom: fine by me")
+    assert facts(record) == {("Atlas", "owner", "Mira Holt"), ("Atlas", "port", "5432")}
+    assert facts(chat) == set()
+
+
+def test_a_key_of_the_corpus_is_a_property() -> None:
+    texts = [f"Rota {at}\n\nEscort: Person {at}\nThe escort is new." for at in range(4)]
+    documents = [page(f"Site {at}A", text) for at, text in enumerate(texts)]
+    assert ("Site 2A", "escort", "Person 2") in facts(*documents)
+    assert ("Site 2A", "escort", "Person 2") not in facts(documents[2])
+
+
+MANUAL = """LS(1)                 User Commands                LS(1)
+
+NAME
+       ls - list directory contents
+
+SYNOPSIS
+       ls [OPTION]... [FILE]...
+
+OPTIONS
+       -a, --all
+              do not ignore entries starting with .
+
+       -c     sort by change time.  More about it.
+
+AUTHOR
+       Written by Richard Stallman.
+
+GNU coreutils 9.1         September 2022             LS(1)"""
+
+
+def test_a_manual_page_is_read_by_its_sections() -> None:
+    assert facts(page("ls(1)", MANUAL)) == {
+        ("ls(1)", "purpose", "list directory contents"),
+        ("ls(1)", "option --all", "do not ignore entries starting with"),
+        ("ls(1)", "option -c", "sort by change time"),
+        ("ls(1)", "author", "Richard Stallman"),
+        ("ls(1)", "package", "GNU coreutils"),
+        ("ls(1)", "version", "9.1"),
+        ("ls(1)", "page date", "September 2022"),
+    }
+
+
+def test_news_say_who_said_what_where_and_when() -> None:
+    text = 'Eddy Cue runs services. "There was no valid alternative to it," Cue said on Monday.'
+    article = Document("n", text, "The trial", source="The Verge", published_at=date(2023, 9, 26))
+    assert {
+        ("Eddy Cue", "said", "There was no valid alternative to it"),
+        ("The trial", "outlet", "The Verge"),
+        ("The trial", "publication date", "26 September 2023"),
+    } <= facts(article)
+
+
+def test_it_is_the_title_only_where_nothing_else_can_be_meant() -> None:
+    team = page("Team Tern", "Team Tern is new. It is led by Mira Holt.")
+    other = page("Team Tern", "Team Tern is new. Atlas broke. It is led by Mira Holt.")
+    assert ("Team Tern", "led by", "Mira Holt") in facts(team)
+    assert not {one for one in facts(other) if one[1] == "led by"}
+
+
+def test_phrases_that_some_documents_have_as_subject_are_things() -> None:
+    texts = ["The payment gateway is down."] * 3 + [f"Text {at} is other." for at in range(97)]
+    found = collect_terms(page("", text) for text in texts)
+    assert found.things == {"payment gateway"}
+    assert collect_terms([]) == CorpusTerms()
+
+
+# -------------------------------------------------------------------------------------- equivalence
+
+
+def test_rules_find_the_paper_s_examples_and_short_names() -> None:
+    def fact(subject: str, relation: str, name: str, doc_id: str) -> Triple:
+        kind = kind_of(name)
+        return Triple(
+            subject, relation, name, doc_id, f"{doc_id}#0", phrase=relation, object_kind=kind
+        )
+
+    triples = [
+        fact("Matthew Perry", "had", "elevated ketamine levels in his blood", "a"),
+        fact("elevated ketamine levels", "led to", "respiratory depression", "b"),
+        fact("human spillover cases", "persist", "bird flu (H5N1)", "c"),
+        fact("H5N1 virus", "indicates", "potential reduction in its lethality", "d"),
+        fact("Mara Kleliran", "leads", "Hasaris", "e"),
+        fact("Hasaris Labs", "sues", "Kestrel", "f"),
+        fact("Lina Khan", "leads", "Federal Trade Commission", "g"),
+        fact("FTC", "sues", "Amazon", "h"),
+    ]
+    spelled = "The Federal Trade Commission (FTC) sued."
+    claims = [Claim(one.claim_id, one.doc_id, "", spelled, spelled) for one in triples]
+    pages = PageIndex([])
+    equal = RuleEquivalences(pages).equivalences(0, triples, claims)
+    merged = merge_equivalent_names(triples, equal, {one.claim_id: (0,) for one in triples})
+    found = {
+        path.ends: {one.link for one in path.triples}
+        for path in shortest_paths(build_graph(merged, pages))
+    }
+    assert found["Matthew Perry", "respiratory depression"] == {"", "context"}
+    lethality = "potential reduction in its lethality"
+    assert found["human spillover cases", lethality] == {"", "exact"}
+    assert found["Mara Kleliran", "Kestrel"] == {"", "context"}
+    assert found["Lina Khan", "Amazon"] == {"", "exact"}
+
+
+# ------------------------------------------------------------------------------------ hostile input
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.text(alphabet="AaTthe is by of:|-#*`\"“\n\t '().,1\ud800é", max_size=200))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    for one in read(page("Title", text), page("", text)):
+        assert one.subject
+        assert one.object
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A " * 60_000,
+        "|" * 100_000,
+        " " * 100_000 + "x",
+        ("| a | b |\n" * 20_000),
+        "NAME\n" + "  -" + "a-" * 40_000 + "\nOPTIONS\n",
+        '"' * 50_000 + " said A",
+        "(" * 50_000,
+        "x: " * 30_000,
+    ],
+    ids=lambda text: text[:6],
+)
+def test_huge_lines_cost_linear_time(text: str) -> None:
+    read_layout(page("Title", text))
+    list(open_relations(text[:5_000]))
