@@ -322,9 +322,6 @@ class Cascade:
         self._agreement: deque[tuple[float, float]] = deque(maxlen=MAX_AGREEMENT)
         self._failures = self._pause = 0
 
-    def __deepcopy__(self, memo: Any) -> Cascade:
-        return self  # one account for all copies of a gate
-
     def consult(
         self, lists: Sequence[HitTexts], numbers: GateNumbers, policy: Policy
     ) -> Consultation:
