@@ -271,7 +271,10 @@ def _model_lines(study: Study) -> Iterator[str]:
     yield f"    {MODEL_COMMAND.format(study.name, study.name)}\n"
     yield (
         f"The model is {study.settings['model']}, {study.settings['workers']} questions at a time. A GGUF file is served by "
-        "xllamacpp; add `--base-url` for a server of your own. Stop it and type it again: it goes on where it ended.\n"
+        "xllamacpp; add `--base-url` for a server of your own. Stop it and type it again: it goes on where it ended. "
+        "The stored rows were made on a GPU, in half precision, by `python -m suffice_research.training.model_server`, which "
+        "tells the model the JSON schema and enforces none; llama.cpp enforces it and rounds otherwise, so single answers may "
+        "differ.\n"
     )
     yield from (f"- {line}" for line in (*study.summary, *study.notes))
     yield ""
