@@ -232,6 +232,11 @@ def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
     if first := answers_command(study.name):
         yield f"    {first}"
     yield f"    {study_command(study.name)}\n"
+    if first:
+        yield (
+            "The first command takes the model's answers from where they are stored, so that nobody is asked. They were given once, on "
+            "another machine, by the Q4_K_M file of the model, without the JSON schema that the second command sends to a server.\n"
+        )
     yield (
         f"Seed {study.seed}. In brackets: 95 % bootstrap interval over questions. In parentheses: the paper's figure, and how "
         "far ours is from it. `$DATA` is the folder of real data (see CONTRIBUTING).\n"

@@ -311,8 +311,8 @@ def _extracted_words(found: Results, seed: int) -> Iterator[str]:
                 )
                 for other in (OURS, PUBLISHED)
             }
-            words = ", ".join(f"than {other} {_signed(one)}" for other, one in apart.items())
-            yield f"{name}: it names exactly the evidence's sources more or less often, {words}."
+            words = ", ".join(f"{_signed(one)} from {other}" for other, one in apart.items())
+            yield f"{name}: exactly the evidence's sources, {words}."
 
 
 def _answer_words(found: Results, seed: int) -> Iterator[str]:
