@@ -82,6 +82,16 @@ def test_the_f1_threshold_is_the_best_of_all_observed_ones():
     assert best == max(one for one in p if f1(one) == f1(best))
 
 
+def test_the_expected_f1_does_not_follow_single_labels():
+    p = [0.9, 0.8, 0.7, 0.5, 0.3, 0.2, 0.1]
+    lucky, unlucky = [True, True, True, True, True, True, False], [True, *[False] * 6]
+    assert known(choose_by_f1(p, lucky).answer_at) == 0.2
+    assert known(choose_by_f1(p, unlucky).answer_at) == 0.9
+    for complete in (lucky, unlucky):
+        assert known(choose_by_f1(p, complete, expected=True).answer_at) == 0.5
+    assert choose_by_f1(p, [False] * 7, expected=True).answer_at is None
+
+
 def test_f1_with_nothing_complete_never_answers_and_with_all_complete_always():
     assert choose_by_f1([0.2, 0.9], [False, False]).answer_at is None
     assert choose_by_f1([0.2, 0.9], [True, True]).answer_at == 0.2

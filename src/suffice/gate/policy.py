@@ -234,12 +234,16 @@ class PolicyRule:
     def promises(self) -> bool:
         return self.alpha is not None
 
-    def choose(self, p: npt.ArrayLike, complete: npt.ArrayLike) -> Policy:
+    def choose(
+        self, p: npt.ArrayLike, complete: npt.ArrayLike, *, expected: bool = False
+    ) -> Policy:
+        """The policy for these probabilities; `expected`: where labels are few (choose_by_f1)."""
         if self.alpha is not None:
             risk = {"alpha": self.alpha, "delta": self.delta}
             return choose_by_risk(p, complete, costs=self.costs, **risk)
-        choose = choose_by_cost if self.name == "cost" else choose_by_f1
-        return choose(p, complete, costs=self.costs)
+        if self.name == "cost":
+            return choose_by_cost(p, complete, costs=self.costs)
+        return choose_by_f1(p, complete, costs=self.costs, expected=expected)
 
 
 def choose_by_f1(
@@ -247,12 +251,18 @@ def choose_by_f1(
     complete: npt.ArrayLike,
     *,
     costs: Costs = Costs(),  # noqa: B008 - frozen
+    expected: bool = False,
 ) -> Policy:
-    """The threshold of the highest F1; of equals the highest. Never, if nothing was complete."""
+    """The threshold of the highest F1; of equals the highest. Never, if nothing was complete.
+
+    The F1 of thirty labels jumps up and down from one threshold to the next. `expected`: the F1
+    that calibrated probabilities lead to expect of these questions, whatever their labels.
+    """
     p, complete = _check_calibration(p, complete)
     answer_at = None
     if complete.any():
-        ranked, right = _ranked(p, complete)
+        ranked, counted = _ranked(p, complete)
+        right = np.cumsum(ranked) if expected else counted.astype(np.float64)
         ends = np.unique(_tie_ends(ranked, np.arange(1, len(ranked) + 1)))
         f1 = 2 * right[ends - 1] / (ends + right[-1])
         answer_at = float(ranked[ends[np.argmax(f1)] - 1])

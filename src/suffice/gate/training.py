@@ -367,7 +367,7 @@ def _settle(
     """Choose the policy, and profile these questions; features keep the scale of the first fit."""
     rest, aside = parts
     policy = (
-        rule.choose(sigmoid(odds), rest.complete)
+        rule.choose(sigmoid(odds), rest.complete, expected=model.correction is not None)
         if not rule.promises
         else rule.choose(sigmoid(model.log_odds(model.describe(aside.batch).table)), aside.complete)
     )
