@@ -193,3 +193,15 @@ def test_words_beside_a_shared_name_say_more_than_the_name() -> None:
     grave, show = rows[pool.at["grave"]], rows[pool.at["show"]]
     assert grave[0] > show[0]
     assert grave[1] == show[1] > 0
+
+
+def test_after_a_release_another_candidate_may_take_the_place() -> None:
+    pool = pool_of(QUESTION, *DOCUMENTS[:1])
+    for late, other in (("roe", "vale"), ("vale", "ann")):
+        pool.join([one for one in DOCUMENTS if one.doc_id in (late, other)], {})
+        pool.hold(pool.at[late])
+        fresh = pool_of(QUESTION, *DOCUMENTS[:1])
+        fresh.join([one for one in DOCUMENTS if one.doc_id in (late, other)], {})
+        fresh.hold(fresh.at[late])
+        assert (pool.features() == fresh.features()).all()
+        pool.release()

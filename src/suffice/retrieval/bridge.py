@@ -259,8 +259,8 @@ class BridgeRetriever:
         asked: list[tuple[int, str]] = []
         for at, pool in enumerate(pools):
             if self.asks:
-                queries = map(pool.next_query, pool.held[pool.asking :])
-                asked += [(at, query) for query in queries if query]
+                written = map(pool.next_query, pool.held[pool.asking :])
+                asked += [(at, query) for query in written if query]
             pool.asking = len(pool.held)
         texts = [query for _, query in asked]
         given = [filters[at] if filters else None for at, _ in asked]

@@ -185,6 +185,7 @@ class CandidatePool:
         """Drop all held documents, and the candidates that joined since the mark."""
         self.held.clear()
         self._read.clear()
+        self._rare_names.clear()  # a position may be another candidate's next time
         self.expanded = set(self._marked_expanded)
         end = self._marked
         if end < len(self):
