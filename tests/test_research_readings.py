@@ -1,0 +1,51 @@
+"""Triples drawn for reading, and readings counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from suffice.errors import InputError
+from suffice.types import Document
+from suffice_research.grade.readings import draw, main, summary, wilson
+
+TEAMS = [
+    Document(
+        f"t{at}",
+        f"Team {name} is led by Mira {name}. It was founded in {2000 + at}.",
+        f"Team {name}",
+    )
+    for at, name in enumerate(("Tern", "Kestrel", "Osprey", "Harrier"))
+]
+
+
+def test_a_sheet_has_each_triple_beside_its_sentence_and_is_the_same_again() -> None:
+    sheet = draw(TEAMS, 4)
+    assert len(sheet) == 4
+    assert sheet == draw(list(TEAMS), 4)
+    assert {record["relation"] for record in sheet} == {"led by", "founded"}
+    assert all(str(record["object"]) in str(record["sentence"]) for record in sheet)
+    assert draw([], 5) == []
+
+
+def test_the_kept_readings_are_forty_of_each_corpus(capsys: pytest.CaptureFixture[str]) -> None:
+    found = summary()
+    assert set(found) == {"multihop_rag", "manuals", "everyday", "handbook", "controlled"}
+    assert all(row["right"] + row["vague"] + row["wrong"] == 40 for row in found.values())  # type: ignore[operator]
+    assert main(["show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found
+
+
+def test_an_unknown_verdict_is_named(tmp_path: Path) -> None:
+    (tmp_path / "triples-x.jsonl").write_text('{"verdict": "maybe"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="maybe"):
+        summary(tmp_path)
+
+
+def test_the_interval_of_a_share_holds_it() -> None:
+    low, high = wilson(34, 40)
+    assert (round(low, 3), round(high, 3)) == (0.709, 0.929)
+    assert wilson(0, 0) == (0.0, 1.0)
+    assert wilson(40, 40)[1] == 1.0
