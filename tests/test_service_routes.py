@@ -274,7 +274,8 @@ def test_complete_stops_when_the_gate_answers(client: TestClient) -> None:
 
 
 def test_complete_takes_a_filter(client: TestClient) -> None:
-    form = {"question": BRIDGE, "k": 4, "filter": {"source": "nobody's"}, "strict": True}
+    recent = {"published_at": {"$gte": "2020-01-01"}}  # none of the documents has a date
+    form = {"question": BRIDGE, "k": 4, "filter": recent, "strict": True}
     assert client.post("/v1/complete", json=form).json()["data"]["hits"] == []
     wrong = {"question": BRIDGE, "filter": {"colour": "red"}}
     assert client.post("/v1/complete", json=wrong).status_code == 422

@@ -333,7 +333,7 @@ class Library:
         with self.store.pinned():
             name = retriever or ("bridge" if self.encoder_name else "bm25")
             searcher = self.retriever(name, **options)
-            follow = self._cached("mentions", self.links).out
+            follow: Follow = self._cached("mentions", self.links).out
             if filter is not None:
                 store = self.store
                 vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(store))

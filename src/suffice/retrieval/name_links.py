@@ -242,9 +242,8 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
         if len(ids) == len(borne_sizes):
             raise duplicate_id(document.doc_id)
         called = document.title or subject(document.text)
-        title, others = title_key(called), aliases(called, document.text)
-        own = [keys.add(title, small=is_small(called))] if title else []
-        own += [keys.add(key, small=False) for key in others]
+        own = [keys.add(title, small=is_small(called))] if (title := title_key(called)) else []
+        own += [keys.add(key, small=False) for key in aliases(called, document.text)]
         borne_sizes.append(len(own))
         borne.extend(own)
     matcher = PhraseMatcher(keys.numbers, small=keys.small)
