@@ -149,7 +149,10 @@ class RuleEquivalences:
                     (title,) = short
                     if self.pages.kind(title) == "person":
                         found.append(Equivalence((title, name), always=False, cluster=cluster))
-        found += self._open_names(cluster, triples, claims)
+        # A name that means a title has no second meaning.
+        settled = {name for one in found for name in one.names}
+        others = self._open_names(cluster, triples, claims)
+        found += [one for one in others if not settled & set(one.names[1:])]
         return list(dict.fromkeys(found))
 
     def _open_names(
