@@ -57,7 +57,7 @@ def test_a_village_becomes_a_benchmark_that_data_sets_read(tmp_path: Path) -> No
 
 
 def test_twins_ask_the_same_and_lack_a_needed_document(tmp_path: Path) -> None:
-    build_benchmark(village(), tmp_path / "b", settings=BenchmarkSettings(twins=1.0))
+    build_benchmark(village(), tmp_path / "b", settings=BenchmarkSettings(twins=1.0, lookalikes=0))
     questions = {one["question_id"]: one for one in records(tmp_path / "b" / "questions.jsonl")}
     twins = records(tmp_path / "b" / "twins.jsonl")
     assert len(twins) == len(questions)

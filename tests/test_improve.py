@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.commands import as_json, suffice
-from tests.films import films
+from tests.films import FILMS, films
 
 from suffice.cli.demo import CORPUS
 from suffice.datasets import load
 from suffice.datasets.labels import read_questions
 from suffice.errors import InputError
 from suffice.evaluation import adaptation
+from suffice.evaluation.adaptation import check_confident, check_on_labels
 from suffice.evaluation.gate_runs import GateRun
 from suffice.evaluation.improve import STAGES, _Example, _split
 from suffice.gate import training
@@ -164,6 +166,51 @@ def test_a_corpus_without_questions_asks_for_labels_and_adapts_to_them(
     gate = labelled["gate"]
     assert (gate["source"], gate["labels"], gate["unreadable"]) == ("labels", len(rows), 1)
     assert "The gate on your labels" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_gate_of_made_questions_is_not_kept_against_a_few_labels(
+    looped: tuple[Path, Any], library: Path, tmp_path: Path
+) -> None:
+    done, found = looped
+    assert found["gate"]["adapted"]
+    assert "better" in found["summary"][1]
+    out = tmp_path / "improved"
+    shutil.copytree(done, out)
+    questions = [f"Who is the father of the director of film {name}?" for name in FILMS]
+    with Library.open(library) as opened:
+        hits = [
+            [{"id": hit.doc_id, "text": hit.text, "title": hit.title} for hit in some]
+            for some in opened.search_batch(questions, k=4, retriever="bm25")
+        ]
+    lists = list(zip(questions, hits, strict=True))
+    shipped, adapted = (
+        [one.p_complete for one in gate.check_batch(lists, explain=False)]
+        for gate in (Gate.load(preset="fast"), Gate.load(done / "gate"))
+    )
+    rows = [  # each label is on the side of the shipped gate
+        {"question": question, "hits": some, "complete": old > new}
+        for (question, some), old, new in zip(lists, shipped, adapted, strict=True)
+    ]
+    (out / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    again = as_json(improve(library, out, "--questions", 60, "--json"))
+    gate = again["gate"]
+    assert (gate["source"], gate["adapted"]) == ("made", False)
+    assert [one["is_worse"] for one in gate["checks"]] == [True]
+    assert "The shipped gate stays" in " ".join(again["summary"])
+    assert "worse on 5 of your labels" in " ".join(again["summary"])
+
+
+def test_cross_checks_take_sides_only_where_they_can() -> None:
+    assert check_on_labels([], [], []) is None
+    good = check_on_labels([0.6, 0.4], [0.9, 0.1], [True, False])
+    bad = check_on_labels([0.6, 0.4], [0.4, 0.6], [True, False])
+    assert [one is not None and one.is_worse for one in (good, bad)] == [False, True]
+    sure = [0.95] * 10 + [0.02] * 10
+    assert check_confident(sure[:9], sure[:9], [True] * 9) is None
+    assert check_confident(sure, sure, [False] * 20) is None
+    two, three = ([*(0.3 for _ in range(n)), *sure[n:]] for n in (2, 3))
+    turned = [check_confident(sure, new, [True] * 20) for new in (two, three)]
+    assert [one is not None and one.is_worse for one in turned] == [False, True]
 
 
 def test_labels_in_the_list_are_never_overwritten(handbook: Path, tmp_path: Path) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.films import films
 
+from suffice.datasets.gold import Gold, GoldQuestion
+from suffice.errors import InputError
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
+from suffice.evaluation.tables import Table
+from suffice.types import Question
+from suffice_research.grade.answers import _judged, answer_domain, answer_section, domain_documents
+from suffice_research.grade.readings import draw_questions, summary
 from suffice_research.grade.study import _made, study
 
 
@@ -48,3 +56,66 @@ def test_made_questions_have_a_matrix_their_missing_links_and_an_audit() -> None
     titles = [one.title for one in section.shown]
     assert any("made questions" in title for title in titles)
     assert {"Questions that need missing links", "Balance"} <= set(titles)
+
+
+def test_made_questions_are_answered_judged_and_shown_beside_the_paper() -> None:
+    found = answer_domain("films", films(), per_hops=4, retrievers=("bm25",))
+    assert list(found.systems) == ["read ten, bm25", "ask, bm25"]
+    asked = found.systems["ask, bm25"].matrix
+    assert asked.levels[:3] == (1, 2, 3)
+    assert (asked.by_hops[0].error.value or 0) < 1
+    section = answer_section([found])
+    accuracy = next(one for one in section.shown if one.title == "Figure 2: accuracy by hops")
+    assert isinstance(accuracy, Table)
+    assert accuracy.cell("paper, Sports", "2 hops") == 0.68
+    assert {"Table 4: questions over missing links", "Figure 4's matrix: ask, bm25 on films"} <= {
+        one.title for one in section.shown
+    }
+
+
+class _Judge:
+    """A model that replies as it is told."""
+
+    def __init__(self, *replies: str) -> None:
+        self.replies, self.prompts = list(replies), list[str]()
+
+    def complete(
+        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        self.prompts += prompts
+        return self.replies[: len(prompts)]
+
+
+def test_a_model_judges_and_the_rules_where_it_talks_nonsense() -> None:
+    questions = [
+        GoldQuestion(Question(f"q{at}", "Who?"), Gold(f"q{at}", frozenset(), answer="Ada Lovelace"))
+        for at in range(4)
+    ]
+    answers = ["the countess", "Ada Lovelace", "Ada Lovelace", None]
+    assert _judged(questions, answers, None).tolist() == [False, True, True, False]
+    judge = _Judge('{"correct": true}', "hm", '{"correct": "no"}')
+    assert _judged(questions, answers, judge).tolist() == [True, True, True, False]
+    assert len(judge.prompts) == 3
+
+
+def test_the_everyday_corpus_has_each_text_once() -> None:
+    documents, _ = domain_documents("everyday", None)
+    assert len({one.text for one in documents}) == len(documents) > 1000
+
+
+def test_readings_are_counted_and_a_strange_verdict_is_refused(tmp_path: Path) -> None:
+    for corpus, found in summary(what="questions").items():
+        assert sum(int(str(found[name])) for name in ("right", "vague", "wrong")) == 40, corpus
+    sheet = tmp_path / "questions-mine.jsonl"
+    sheet.write_text('{"verdict": "right"}\n{"verdict": "vague"}\n', encoding="utf-8")
+    assert summary(tmp_path, "questions")["mine"]["precision"] == 0.5
+    assert summary(tmp_path) == {}
+    sheet.write_text('{"verdict": "perhaps"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="perhaps"):
+        summary(tmp_path, "questions")
+
+
+def test_a_sheet_of_questions_has_their_facts() -> None:
+    sheet = draw_questions(films(), 5)
+    assert len(sheet) == 5
+    assert all(one["question"] and one["path"] and one["verdict"] == "" for one in sheet)

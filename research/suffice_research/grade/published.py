@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from suffice_research.published import PublishedTable
 
-__all__ = ["CORNERS", "TABLE_1", "TABLE_2", "TABLE_3"]
+__all__ = ["CORNERS", "FIGURE_2", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_4"]
 
 _PAPER = "GRADE"
 _SYSTEMS = (
@@ -91,12 +91,44 @@ CORNERS = PublishedTable(
             "Health, o1-mini": 0.224,
             "Science, o1-mini": 0.226,
             "Science, 4o": 0.306,
+            "Science, 4o-mini": 0.355,
         },
         "hardest": {
             "Sports, o1-mini": 0.571,
             "Health, o1-mini": 0.636,
             "Science, o1-mini": 0.504,
             "Science, 4o": 0.474,
+            "Science, 4o-mini": 0.556,
         },
     },
+)
+
+FIGURE_2 = PublishedTable(
+    _PAPER,
+    "Figure 2, in the text",
+    "The paper gives the accuracy at 2 and 5 hops, on average over three models; the rest is drawn.",
+    {
+        "Sports": {"2 hops": 0.68, "5 hops": 0.48},
+        "Health": {"2 hops": 0.58, "5 hops": 0.49},
+    },
+)
+
+# Link, triples, question, answer.
+TABLE_4 = (
+    (
+        "context",
+        "(matthew perry, had, elevated ketamine levels in his blood); "
+        "(elevated ketamine levels, led to, respiratory depression)",
+        "What condition did actor Matthew Perry experience due to elevated ketamine levels in his "
+        "blood?",
+        "Respiratory depression",
+    ),
+    (
+        "exact",
+        "(human spillover cases, will persist, bird flu (h5n1)); "
+        "(h5n1 virus, indicates, potential reduction in its lethality)",
+        "What does the persistence of human spillover cases of bird flu (H5N1) indicate about bird "
+        "flu's lethality?",
+        "Potential reduction in its lethality",
+    ),
 )

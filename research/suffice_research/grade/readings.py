@@ -1,11 +1,12 @@
-"""Triples of five corpora, drawn by a seed and read by hand: how many are right?
+"""Triples and questions of five corpora, drawn by a seed and read by hand: how many are right?
 
     python -m suffice_research.grade.readings draw CORPUS --data DIR [--count 40] > sheet.jsonl
-    python -m suffice_research.grade.readings show [--json]
+    python -m suffice_research.grade.readings draw CORPUS --what questions ... > sheet.jsonl
+    python -m suffice_research.grade.readings show [--what questions] [--json]
 
-`draw` writes a sheet with the sentence beside each triple, for reading. The readings are kept in
-`research/grade_readings`: a verdict and a reason for each triple, the triple itself only where the
-text is our own. `show` counts them, with 95 % intervals (Wilson).
+`draw` writes a sheet for reading: triples with their sentence, or made questions with their facts.
+The readings are kept in `research/grade_readings`: a verdict and a reason for each, the words
+themselves only where the text is our own. `show` counts them, with 95 % intervals (Wilson).
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
 from suffice.benchmark.knowledge_graph import seeded_order
+from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
 from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.triples import RuleTriples
 from suffice.errors import InputError, SufficeError
@@ -29,6 +32,7 @@ from suffice_research.grade.corpora import CORPORA, ROOT
 
 SEED, COUNT = 42, 40
 FOLDER = ROOT / "research" / "grade_readings"
+WHAT = ("triples", "questions")
 VERDICTS = ("right", "vague", "wrong")  # vague: true, but nobody would ask for it so
 
 
@@ -62,6 +66,22 @@ def draw(documents: Sequence[Document], count: int, *, seed: int = SEED) -> list
     ]
 
 
+def draw_questions(
+    documents: Sequence[Document], count: int, *, seed: int = SEED
+) -> list[dict[str, object]]:
+    """A sheet of made questions to read."""
+    with TemporaryDirectory() as place:
+        settings = BenchmarkSettings(seed=seed, per_form=200, twins=0, lookalikes=0)
+        build_benchmark(documents, Path(place) / "made", settings=settings)
+        made = [
+            record.value
+            for record in read_json_records(Path(place) / "made/questions.jsonl", BadRecords())
+        ]
+    drawn = seeded_order(made, lambda one: f"read {one['question_id']}", seed)[:count]
+    names = ("question_id", "kind", "question", "answer", "gold", "path")
+    return [{name: one[name] for name in names} | {"verdict": "", "why": ""} for one in drawn]
+
+
 def wilson(right: int, count: int) -> tuple[float, float]:
     """The 95 % interval of a share."""
     if not count:
@@ -73,10 +93,10 @@ def wilson(right: int, count: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def summary(folder: Path = FOLDER) -> dict[str, dict[str, object]]:
+def summary(folder: Path = FOLDER, what: str = "triples") -> dict[str, dict[str, object]]:
     """Per corpus: how many were read and right, the precision and its interval."""
     found = {}
-    for path in sorted(folder.glob("triples-*.jsonl")):
+    for path in sorted(folder.glob(f"{what}-*.jsonl")):
         records = list(read_json_records(path, BadRecords()))
         counts = Counter(str(record.value.get("verdict")) for record in records)
         if unknown := set(counts) - set(VERDICTS):
@@ -86,7 +106,7 @@ def summary(folder: Path = FOLDER) -> dict[str, dict[str, object]]:
             )
         right, read = counts["right"], sum(counts.values())
         low, high = wilson(right, read)
-        found[path.stem.removeprefix("triples-")] = {
+        found[path.stem.removeprefix(f"{what}-")] = {
             **{verdict: counts[verdict] for verdict in VERDICTS},
             "precision": round(right / read, 3) if read else 0.0,
             "interval": [round(low, 3), round(high, 3)],
@@ -97,19 +117,22 @@ def summary(folder: Path = FOLDER) -> dict[str, dict[str, object]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="suffice_research.grade.readings", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    drawing = commands.add_parser("draw", help="write a sheet of triples to read")
+    drawing = commands.add_parser("draw", help="write a sheet to read")
     drawing.add_argument("corpus", choices=list(CORPORA))
     drawing.add_argument("--data", type=Path, default=Path("../shared/data"))
     drawing.add_argument("--count", type=int, default=COUNT)
     showing = commands.add_parser("show", help="count the readings")
     showing.add_argument("--json", action="store_true")
+    for one in (drawing, showing):
+        one.add_argument("--what", choices=WHAT, default=WHAT[0])
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "draw":
-            for record in draw(CORPORA[chosen.corpus](chosen.data), chosen.count):
+            write = draw if chosen.what == WHAT[0] else draw_questions
+            for record in write(CORPORA[chosen.corpus](chosen.data), chosen.count):
                 print(json.dumps(record, ensure_ascii=False))
             return 0
-        found = summary()
+        found = summary(what=chosen.what)
     except SufficeError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -4,8 +4,9 @@ looks unlike the question?
 The paper shows it for language models' answers to questions that language models made. Here:
 MuSiQue (2 to 4 hops) and 2WikiMultiHopQA (2 and 4), retrievers that use no language model, and the
 plainest error there is: of the first ten hits, a needed document is missing. The slow part adds
-another encoder, and questions made from the corpus of 2Wiki by rules: their matrix (2 to 5 hops),
-how many of them go over missing links, and their audit.
+another encoder, and questions made from the corpus of 2Wiki by rules: their matrix, how many of
+them go over missing links, and their audit. Stage three, also slow or alone with `--limit`, has
+systems answer questions that are made from three domains (`answers`).
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ from suffice.evaluation.searching import (
     retriever_factories,
 )
 from suffice.evaluation.study import Section, Study
-from suffice.protocols import Progress
+from suffice.protocols import LanguageModel, Progress
 from suffice.registry import ENCODERS
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of
 from suffice.types import Document
 from suffice_research.grade import tables
+from suffice_research.grade.answers import answer_domains, answer_section
 from suffice_research.grade.correlations import measure_with_correlations
 from suffice_research.grade.tables import GradeResults
 from suffice_research.papers import with_items
@@ -84,10 +86,15 @@ def study(
     progress: Progress | None = None,
     datasets: Sequence[str] = DATASETS,
     retrievers: Sequence[str] = RETRIEVERS,
+    limit: int | None = None,
+    model: LanguageModel | None = None,
+    max_chars: int = 6000,
 ) -> Study:
     """The whole study.
 
     `data`: the folder that holds musique/ and 2wikimultihopqa/. `quality`: the slow part, too.
+    `limit`: made questions of each number of hops that are answered in stage three, which runs with
+    a limit, a `model` or `quality`.
     """
     clock, left_out = StageTimer(), list[str]()
     found: dict[str, list[GradeResults]] = {ENCODER: []}
@@ -113,16 +120,31 @@ def study(
         if quality and name == MADE_FROM:
             with clock("making questions"):
                 made = _made(documents, seed, progress)
+    answered: list[Section] = []
+    if quality or limit or model is not None:
+        with clock("answering made questions"):
+            domains, files, missing = answer_domains(
+                data, limit=limit, model=model, max_chars=max_chars, seed=seed, progress=progress
+            )
+        hashes |= files
+        left_out += missing
+        answered = [answer_section(domains)] if domains else []
     shown = {encoder: rows for encoder, rows in found.items() if rows}
     return Study(
         name="grade",
         title="GRADE: hops and distance of the evidence, on real questions",
         seed=seed,
-        settings={"k": K, "retrievers": list(retrievers), "encoders": list(shown)},
+        settings={
+            "k": K,
+            "retrievers": list(retrievers),
+            "encoders": list(shown),
+            "answered of each number of hops": limit,
+        },
         data=hashes,
         sections=(
             *_sections(shown),
             *([made] if made else []),
+            *answered,
             Section("The paper's figures", tuple(tables.published())),
         ),
         summary=tuple(tables.findings(shown)),

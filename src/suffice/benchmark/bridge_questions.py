@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from suffice.benchmark.chain_questions import Wording, has_phrases, make_question
+from suffice.benchmark.chain_questions import Wording, make_question
 from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
@@ -72,7 +72,7 @@ def write_bridge_questions(
         fitting = [
             path
             for path in by_length[length]
-            if path.ends[1] in stated and has_phrases(path.triples)
+            if path.ends[1] in stated and wording.can_phrase(path.triples)
         ]
         order = seeded_order(fitting, lambda path: f"described {path.ends}", seed)
         found += _described(order, stated, wording, most)

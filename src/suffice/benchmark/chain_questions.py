@@ -1,18 +1,22 @@
 """Chain questions by templates: a path of facts as one sentence that asks for its end.
 
-"Who is the father of the director of film La Yuma?" The words for each relation are in
-`relations.toml`; the seed chooses among them. A name that several pages share is written like its
+"Who is the father of the director of film La Yuma?" "Who leads the team that owns the billing
+service?" The words for each relation are in `relations.toml`, or follow from the text's own
+(`relation_words`); the seed chooses among them. A name that several pages share is written like its
 title, with the parenthesis.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 
 from suffice.benchmark.claims import PageIndex
+from suffice.benchmark.open_relations import is_functional
+from suffice.benchmark.relation_words import type_noun, with_article, words_of
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
-from suffice.benchmark.triples import get_relation
+from suffice.benchmark.triples import Relation
 from suffice.benchmark.vocabulary import base_title
 from suffice.datasets.gold import draw_key
 
@@ -33,30 +37,59 @@ class Wording:
         """A page as a question names it: a work with its noun."""
         page = self.pages.by_title.get(title)
         if page is None:
-            return base_title(title)
+            return with_article(base_title(title))
         unique = page.kind not in _WORKS and self.pages.find(base_title(title)) is not None
         shown = base_title(title) if unique else title
         noun = page.noun if page.kind == "book" else page.kind if page.kind in _WORKS else ""
         add = kind_word and noun and noun not in shown.casefold().split()
         return f"{noun} {shown}" if add else shown
 
+    def noun(self, title: str, kind: str = "") -> str:
+        """What a name stands for, in a word; "" if nothing says so."""
+        return type_noun(title, kind, self.pages)
+
+    def words(self, triple: Triple) -> Relation:
+        return words_of(triple, self.pages)
+
+    def can_phrase(self, triples: Sequence[Triple]) -> bool:
+        """Whether there are words for these facts inside a longer question."""
+        return not triples or bool(self.phrase(triples, triples[0].subject))
+
     def phrase(self, triples: Sequence[Triple], start: str) -> str:
-        """The facts from a start on: "the father of the director of film X"."""
+        """The facts from a start on: "the father of the director of film X"; "" without words."""
         phrase = self.name(start)
         for triple in triples:
-            ways = get_relation(triple.relation).of
+            ways = self.words(triple).of
             # "the husband of X's mother" could be the mother of a husband.
             plain = len(triples) == 1 and phrase in (start, base_title(start))
             fitting = [way for way in ways if plain or not way.startswith("X's")]
+            if is_nested(phrase):
+                # "the office that the team that owns it is in": only what ends with X may go on.
+                fitting = [way for way in fitting if way.endswith("X")]
+                ways = ()
+            if not fitting and not ways:
+                return ""
             way = self.pick(fitting or ways, f"of {triple.relation} {start}")
             phrase = way.replace("X", phrase, 1)
         return phrase
 
     def ask(self, triple: Triple, phrase: str) -> str:
-        ways = get_relation(triple.relation).ask
+        """The question for the object of something; "" without words."""
+        ways = self.words(triple).ask
         if phrase.startswith("the "):
             ways = tuple(way for way in ways if "X's" not in way) or ways
-        return self.pick(ways, f"ask {triple.relation} {phrase}").replace("X", phrase, 1)
+        if is_nested(phrase):
+            ways = tuple(way for way in ways if way.endswith("X?")) or ways
+        if not ways or not phrase:
+            return ""
+        way = self.pick(ways, f"ask {triple.relation} {phrase}")
+        way = way.replace("X's", "X'") if phrase.endswith("s") else way
+        return way.replace("X", phrase, 1)
+
+
+def is_nested(phrase: str) -> bool:
+    """Whether a phrase has a clause of its own: "the team that owns X"."""
+    return re.match(r"the (?:[\w-]+ ){1,3}(?:that|who|whose|where) ", phrase) is not None
 
 
 class RuleQuestions:
@@ -72,16 +105,12 @@ class RuleQuestions:
 
     def _write(self, path: ReasoningPath) -> GeneratedQuestion | None:
         *inner, last = path.triples
-        if not has_phrases(inner) or not get_relation(last.relation).ask:
-            return None  # a relation in a model's words, or one that can only end a question
-        return chain_question(
-            self.wording.ask(last, self.wording.phrase(inner, path.triples[0].subject)), path
-        )
-
-
-def has_phrases(triples: Sequence[Triple]) -> bool:
-    """Whether the rules have words for these relations inside a question."""
-    return all(get_relation(one.relation).of for one in triples)
+        # "What did the country that X lies in win?" has more answers than the corpus tells.
+        if last.phrase and not is_functional(last.relation, last.object_kind):
+            return None
+        text = self.wording.ask(last, self.wording.phrase(inner, path.triples[0].subject))
+        # Without words: a relation that the rules cannot put into a question, or not inside one.
+        return chain_question(text, path) if text else None
 
 
 def chain_question(text: str, path: ReasoningPath) -> GeneratedQuestion:

@@ -22,6 +22,7 @@ from suffice.benchmark.vocabulary import (
     NATIONALITIES,
     RANKS,
     SEX_OF_WORD,
+    TITLE_NOUNS,
     any_of,
     base_title,
     without_rank,
@@ -101,7 +102,10 @@ def parse_page(document: Document) -> Page:
     words = [word.casefold() for word in reversed(re.split(r"[^\w]+", defined))]
     forms = (form for word in words for form in (word, word.removesuffix("s")))
     noun = next((form for form in forms if form in KINDS), "")
-    kind = KINDS[noun] if noun else "person" if _LIVED.search(first) else ""
+    # "The Lake War (1823-1841)" has years and is nobody.
+    nobody = title.split()[-1].casefold() in {*TITLE_NOUNS, "family"} or "family" in title.split()
+    lived = not nobody and _LIVED.search(first)
+    kind = KINDS[noun] if noun else "person" if lived else ""
     sex = _sex(title, defined, document.text) if kind == "person" else ""
     return Page(title, kind, noun, sex, defined)
 

@@ -19,7 +19,7 @@ from datetime import date
 from itertools import pairwise
 from typing import NamedTuple
 
-from suffice.benchmark.chain_questions import Wording, has_phrases, make_question
+from suffice.benchmark.chain_questions import Wording, make_question
 from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
 from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
@@ -64,7 +64,7 @@ def write_comparison_questions(
     seed: int = 42,
 ) -> list[GeneratedQuestion]:
     """At most `per_form` questions of each form and number of documents."""
-    single, longer = _single_ends(graph, wording.pages), _longer_ends(paths)
+    single, longer = _single_ends(graph, wording.pages), _longer_ends(paths, wording)
     two, three = longer[2], longer[3]
     found: list[GeneratedQuestion] = []
     for some, others in ((single, single), (two, two), (three, two), (two, single)):
@@ -98,25 +98,26 @@ def _single_ends(graph: KnowledgeGraph, pages: PageIndex) -> list[_End]:
         for relation, triple in graph.only(subject).items():
             words = get_relation(relation)
             dated = words.first and pages.kind(subject) in _DATED_KINDS
-            days = _days(triple.object) if dated else None
+            days = date_span(triple.object) if dated else None
             if days or words.same:
                 found.append(_End(ReasoningPath((triple,)), days))
     return found
 
 
-def _longer_ends(paths: Sequence[ReasoningPath]) -> dict[int, list[_End]]:
+def _longer_ends(paths: Sequence[ReasoningPath], wording: Wording) -> dict[int, list[_End]]:
     found: dict[int, list[_End]] = defaultdict(list)
     for path in paths:
         *inner, last = path.triples
         words = get_relation(last.relation)
-        if has_phrases(inner):
-            days = _days(last.object) if words.bridge_first else None
+        if wording.can_phrase(inner):
+            days = date_span(last.object) if words.bridge_first else None
             if days or words.bridge_same:
                 found[len(path.triples)].append(_End(path, days))
     return found
 
 
-def _days(written: str) -> tuple[int, int] | None:
+def date_span(written: str) -> tuple[int, int] | None:
+    """The first and the last day that a written date can mean, as ordinals; None if it is none."""
     mentions = date_mentions(written)
     if len(mentions) == 1:
         return mentions[0].first.toordinal(), mentions[0].last.toordinal()

@@ -336,6 +336,10 @@ class KnowledgeGraph:
     def edges(self, subject: str, relation: str) -> list[Triple]:
         return list(self._edges.get(subject, {}).get(relation, ()))
 
+    def of_subject(self, subject: str) -> list[Triple]:
+        """All edges of this subject."""
+        return [one for ends in self._edges.get(subject, {}).values() for one in ends]
+
     def only(self, subject: str) -> dict[str, Triple]:
         """Relation -> the edge of this subject, where it has exactly one object.
 

@@ -24,6 +24,14 @@ from suffice.benchmark.chain_questions import RuleQuestions, Wording
 from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
 from suffice.benchmark.comparison_questions import write_comparison_questions
 from suffice.benchmark.difficulty import similarities, split_by_quantiles
+from suffice.benchmark.fact_questions import (
+    Facts,
+    write_condition_questions,
+    write_fact_comparisons,
+    write_fact_intersections,
+    write_single_questions,
+    write_yes_no_questions,
+)
 from suffice.benchmark.knowledge_graph import (
     MAX_HOPS,
     KnowledgeGraph,
@@ -35,6 +43,8 @@ from suffice.benchmark.knowledge_graph import (
     shortest_paths,
     soft_clusters,
 )
+from suffice.benchmark.lookalikes import look_alike, other_subjects
+from suffice.benchmark.news_questions import write_news_questions
 from suffice.benchmark.stage_cache import StageCache, json_line
 from suffice.benchmark.stage_protocols import (
     Claim,
@@ -59,10 +69,13 @@ from suffice.protocols import Encoder, Progress
 from suffice.registry import ENCODERS
 from suffice.retrieval.encoders import BlockEncoder
 from suffice.storage import BadRecords, write_atomically
+from suffice.storage.artefacts import read_json
 from suffice.types import Document
 
 _BLOCK, _RULES = 256, "rules"
-FORMS = ("chain", "comparison", "bridge", "intersection")
+FORMS = (
+    "single", "chain", "comparison", "bridge", "intersection", "condition", "yes_no", "news"
+)  # fmt: skip
 MIN_DOCUMENTS = 2
 _WRITTEN = ("documents.jsonl", "questions.jsonl", "twins.jsonl")
 Records = list[dict[str, Any]]
@@ -83,6 +96,7 @@ class BenchmarkSettings:
     forms: tuple[str, ...] = FORMS
     twins: float = 0.25  # share of the valid questions that get an unanswerable twin
     encoder: str = "wordllama"
+    lookalikes: float = 0.1  # share that get a twin with a changed copy of a needed document
 
     def __post_init__(self) -> None:
         if unknown := set(self.forms) - set(FORMS):
@@ -90,10 +104,11 @@ class BenchmarkSettings:
                 f"no form is named {sorted(unknown)[0]!r}", hint=f"known: {', '.join(FORMS)}"
             )
         counts_ok = 2 <= self.longest <= MAX_HOPS and self.per_hop >= 1 and self.per_form >= 0
-        if not counts_ok or not 0 <= self.twins <= 1:
+        shares_ok = all(0 <= share <= 1 for share in (self.twins, self.lookalikes))
+        if not counts_ok or not shares_ok:
             raise InputError(
                 f"settings out of range: {self}",
-                hint=f"2 to {MAX_HOPS} hops, at least one path a hop, twins from 0 to 1",
+                hint=f"2 to {MAX_HOPS} hops, at least one path a hop, shares from 0 to 1",
             )
 
 
@@ -198,7 +213,7 @@ class _Builder:
         clusters = self._clusters(claims)
         graph = build_graph(self._knowledge(claims, triples, clusters, pages), pages)
         paths = self._paths(graph)
-        questions = self._questions(graph, paths, claims, pages)
+        questions = self._questions(graph, paths, claims, pages, corpus)
         valid, dropped = self._valid(corpus, pages, questions)
         counts = {
             "documents": len(corpus),
@@ -208,7 +223,7 @@ class _Builder:
             "paths": len(paths),
             "questions": len(questions),
             "valid": len(valid),
-            "twins": self._publish(corpus, valid),
+            **self._publish(corpus, valid),
         }
         found = Benchmark(
             self.out,
@@ -346,6 +361,7 @@ class _Builder:
         paths: Sequence[ReasoningPath],
         claims: Sequence[Claim],
         pages: PageIndex,
+        documents: Sequence[Document],
     ) -> list[GeneratedQuestion]:
         settings, seed, most = self.settings, self.settings.seed, self.settings.per_form
         wording = Wording(pages, seed=seed)
@@ -353,16 +369,22 @@ class _Builder:
         claim_of = {claim.claim_id: claim for claim in claims}
         chosen_by = {name: getattr(settings, name) for name in ("per_hop", "per_form", "forms")}
         chosen_by |= {"by": _by(writer), "seed": seed}
+        facts = Facts(graph, wording, seed)
+        same: Any = {"seed": seed, "most": most}
         forms: dict[str, Callable[[], Iterable[GeneratedQuestion]]] = {
-            "comparison": lambda: write_comparison_questions(
-                graph, paths, wording, per_form=most, seed=seed
-            ),
-            "bridge": lambda: write_bridge_questions(
-                claims, graph, paths, wording, most=most, seed=seed
-            ),
-            "intersection": lambda: write_intersection_questions(
-                graph, wording, most=most, seed=seed
-            ),
+            "single": lambda: write_single_questions(facts, most=most),
+            "comparison": lambda: [
+                *write_comparison_questions(graph, paths, wording, per_form=most, seed=seed),
+                *write_fact_comparisons(facts, most=most),
+            ],
+            "bridge": lambda: write_bridge_questions(claims, graph, paths, wording, **same),
+            "intersection": lambda: [
+                *write_intersection_questions(graph, wording, **same),
+                *write_fact_intersections(facts, most=most),
+            ],
+            "condition": lambda: write_condition_questions(facts, most=most),
+            "yes_no": lambda: write_yes_no_questions(facts, paths, most=most),
+            "news": lambda: write_news_questions(facts, claims, documents, most=most),
         }
 
         def make() -> Iterator[dict[str, Any]]:
@@ -409,11 +431,14 @@ class _Builder:
             )
         return valid, dropped
 
-    def _publish(self, documents: Sequence[Document], valid: Sequence[GeneratedQuestion]) -> int:
+    def _publish(
+        self, documents: Sequence[Document], valid: Sequence[GeneratedQuestion]
+    ) -> dict[str, int]:
         """Write questions.jsonl and twins.jsonl unless they are there for this key; count twins."""
-        seed, share = self.settings.seed, self.settings.twins
-        order = seeded_order(valid, lambda one: f"twin {one.question_id}", seed)
-        twins = order[: round(len(valid) * share)]
+        settings: Any = {
+            name: getattr(self.settings, name)
+            for name in ("twins", "lookalikes", "seed", "encoder")
+        }
 
         def fill(folder: Path) -> None:
             by_id = {one.doc_id: one for one in documents}
@@ -425,15 +450,36 @@ class _Builder:
                 graded = {"d_r": round(float(d_r), 6), "quartile": int(at) + 1}
                 records.append(question_to_record(one) | {"difficulty": graded})
             write_atomically(self.out / "questions.jsonl", map(json_line, records))
-            lines = [json_line(_twin(one, seed)) for one in twins]
-            write_atomically(self.out / "twins.jsonl", lines)
-            counts = json.dumps({"valid": len(valid), "twins": len(twins)}) + "\n"
+            twins = [_twin(one, self.settings.seed) for one in self._draw(valid, "twin")]
+            alike = list(self._look_alikes(valid, by_id))
+            write_atomically(self.out / "twins.jsonl", map(json_line, [*twins, *alike]))
+            counts = json.dumps({"twins": len(twins), "lookalikes": len(alike)}) + "\n"
             (folder / "counts.json").write_text(counts, encoding="utf-8")
 
-        settings = {"twins": share, "seed": seed, "encoder": self.settings.encoder}
         files = ("questions.jsonl", "twins.jsonl")
         self._cache.stage("benchmark", settings, fill, after=("valid",), outputs=files)
-        return len(twins)
+        counts: dict[str, int] = read_json(self._cache.folder("benchmark") / "counts.json")
+        return counts
+
+    def _draw(self, valid: Sequence[GeneratedQuestion], what: str) -> list[GeneratedQuestion]:
+        share = self.settings.twins if what == "twin" else self.settings.lookalikes
+        order = seeded_order(valid, lambda one: f"{what} {one.question_id}", self.settings.seed)
+        return order[: round(len(valid) * share)]
+
+    def _look_alikes(
+        self, valid: Sequence[GeneratedQuestion], documents: Mapping[str, Document]
+    ) -> Iterator[dict[str, Any]]:
+        """The same question over a corpus where a changed copy stands for one of its documents."""
+        others, seed = other_subjects(valid), self.settings.seed
+        for one in self._draw(valid, "lookalike"):
+            if (found := look_alike(one, documents, others, seed=seed)) is not None:
+                doc_id, copy = found
+                yield question_to_record(one) | {
+                    "question_id": f"{one.question_id}-lookalike",
+                    "twin_of": one.question_id,
+                    "without": doc_id,
+                    "instead": document_record(copy),
+                }
 
     @cached_property
     def _encoder(self) -> Encoder:

@@ -1,9 +1,10 @@
 """Validation by search: a question is valid if the corpus leaves no doubt about it.
 
-Each check is a line of CHECKS. A question must name its start so that one page is meant, must not
-contain its answer, must find every fact in its document, and must need every one of its documents:
-no document names two things that the chain joins by a detour, and none in the whole corpus names
-both the start and the answer.
+Each check is a line of CHECKS. A question must read as one, must name its start so that one thing
+is meant, must not contain its answer, must find every fact in its document, and must need every one
+of its documents: no document names two things that the chain joins by a detour, and none in the
+whole corpus names both the start and the answer. A question of one document must have that one
+only: no other document names its subject and its answer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from suffice.benchmark.claims import PageIndex
+from suffice.benchmark.inflection import QUESTION_WORDS
 from suffice.benchmark.stage_protocols import GeneratedQuestion, Judgement
 from suffice.benchmark.vocabulary import NATIONALITIES, any_of, base_title
 from suffice.lexicon import MONTHS
@@ -21,9 +23,22 @@ from suffice.text import title_key, title_words
 from suffice.types import DocId, Document
 
 CHOICE_KINDS = frozenset(
-    {"comparison", "temporal", "bridge_comparison"}
+    {"comparison", "temporal", "bridge_comparison", "yes_no"}
 )  # the question offers them
+ONE_DOCUMENT_KINDS = frozenset({"single", "yes_no"})  # one document may be enough
+UNNAMED_KINDS = frozenset({"condition", "intersection", "across"})  # of a subject they describe
+MIN_WORDS, MAX_WORDS = 3, 60
+MIN_TELLING = 3  # letters of an answer; a shorter one is in documents for many reasons
+MAX_NAMING = 3  # documents that name a thing in small letters; more of them mean several things
+REPORTED = "reported"  # the relation of a name to what a sentence says of it
 _VAGUE = re.compile(rf"\b{any_of('vague')}\b", re.IGNORECASE)
+_POINTING = frozenset(QUESTION_WORDS["vague"].split())
+# Slips of templates, and of names that were cut out of a text.
+_SLIPS = re.compile(
+    r"\b([a-z]+) \1\b|\b(?:the|an?) (?:the|an?)\b|'s's|"
+    r"[|`*#<>{}\[\]_]{2}|\s[,;:]|[,;:]\?|\( |[\n\t]|"
+    r"(?<!\b[A-Z])(?<!\b[JS]r)(?<!\bInc)(?<!\bLtd)(?<!\bCo)(?<!\bCorp)\.\?"
+)
 _DEMONYMS: dict[str, list[str]] = defaultdict(list)
 for _word, _country in NATIONALITIES.items():
     _DEMONYMS[_country].append(_word)
@@ -70,21 +85,61 @@ class RuleJudge:
     def shares_documents(self, question: GeneratedQuestion) -> bool:
         """Its facts do not come from documents of their own."""
         facts = sum(len(path.triples) for path in question.paths)
-        return len(question.doc_ids) < 2 or len(question.doc_ids) != facts
+        least = 1 if question.kind in ONE_DOCUMENT_KINDS else 2
+        return len(question.doc_ids) < least or len(question.doc_ids) != facts
+
+    def is_ungrammatical(self, question: GeneratedQuestion) -> bool:
+        """It does not read as a question: a slip of a template, or of a name cut out of a text."""
+        text = question.text
+        paired = all(text.count(a) == text.count(b) for a, b in ("()", "[]", "“”"))
+        return (
+            not text.endswith("?")
+            or (not text[:1].isupper() and not text[:1].isdigit() and question.kind != "bridge")
+            or not MIN_WORDS <= len(text.split()) <= MAX_WORDS
+            or not paired
+            or text.count('"') % 2 == 1
+            or _SLIPS.search(text) is not None
+        )
+
+    def has_vague_subject(self, question: GeneratedQuestion) -> bool:
+        """It is about "it", or about something in small letters that many documents have."""
+        for path in question.paths:
+            name = path.ends[0]
+            if name in self.pages.by_title:  # film "His Girl Friday"
+                continue
+            words = name.casefold().split()
+            if (
+                not words
+                or words[0] in _POINTING
+                or words[0].startswith(("then-", "ex-", "former"))
+            ):
+                return True
+            if re.fullmatch(r"[a-z]+(?: [a-z]+)*", name):
+                others = self._naming.get(title_key(name), set()) - set(question.doc_ids)
+                if len(others) >= MAX_NAMING:
+                    return True
+        return False
 
     def is_vague(self, question: GeneratedQuestion) -> bool:
         """It points outside itself."""
-        words = question.text
+        words = re.sub(r'"[^"]*"', "", question.text)
         for path in question.paths:
             for title in (path.triples[0].subject, path.triples[-1].subject):
                 words = words.replace(base_title(title), "")
-        points = question.kind != "bridge" and _VAGUE.search(words) is not None
+        # "Who has revealed that she ...": the pronoun stands for whom the question asks for.
+        bound = any(one.relation == REPORTED for path in question.paths for one in path.triples)
+        free = question.kind == "bridge" or bound
+        points = not free and _VAGUE.search(words) is not None
         return points or "  " in question.text
 
     def has_ambiguous_name(self, question: GeneratedQuestion) -> bool:
         """A name it starts from belongs to several pages, and is not written out."""
         for path in question.paths:
             start = path.ends[0]
+            if question.kind in UNNAMED_KINDS and _has_one_subject(question):
+                if f" {title_key(start)} " in _spaced(question.text):
+                    return True
+                continue
             if self._title_counts[start] != 1 and question.kind != "bridge":
                 return self._title_counts[start] > 1
             if start not in question.text and self.pages.find(base_title(start)) is None:
@@ -98,9 +153,13 @@ class RuleJudge:
         return f" {title_key(question.answer)} " in _spaced(question.text)
 
     def is_unsupported(self, question: GeneratedQuestion) -> bool:
-        """A document does not name the object of its fact."""
-        triples = (one for path in question.paths for one in path.triples)
-        return any(not one.link and not self._holds(one.doc_id, one.object) for one in triples)
+        """A document does not name the object of its fact, or does not name its open subject."""
+        triples = [one for path in question.paths for one in path.triples if not one.link]
+        return any(
+            not self._holds(one.doc_id, one.object)
+            or (bool(one.phrase) and not self._holds(one.doc_id, one.subject))
+            for one in triples
+        )
 
     def has_detour(self, question: GeneratedQuestion) -> bool:
         """A document of the chain names what comes after its fact, or before its subject."""
@@ -112,16 +171,34 @@ class RuleJudge:
                     return True
         return False
 
+    def has_other_source(self, question: GeneratedQuestion) -> bool:
+        """Another document than the one it needs names its subject and the object."""
+        if question.hops > 1:
+            return False
+        start, end = map(title_key, question.paths[0].ends)
+        if end in _COMMON or len(end) < MIN_TELLING:
+            return False
+        others = self._naming[start] - set(question.doc_ids)
+        return any(f" {end} " in self._key[doc_id] for doc_id in others)
+
     def needs_one_document(self, question: GeneratedQuestion) -> bool:
-        """A document names a start and the answer, or two of those that are compared."""
+        """A document names a start and the end, or two of those that are compared."""
         starts = [title_key(path.ends[0]) for path in question.paths]
-        if question.kind in CHOICE_KINDS:
+        if question.hops == 1:
+            return False
+        if _has_one_subject(question):
+            ends = [f" {title_key(path.ends[1])} " for path in question.paths]
+            return any(
+                all(end in self._key[doc_id] for end in ends) for doc_id in self._naming[starts[0]]
+            )
+        if question.kind in CHOICE_KINDS and len(starts) > 1:
             naming = [self._naming.get(start, set()) for start in starts]
             return any(one & other for at, one in enumerate(naming) for other in naming[at + 1 :])
         if question.kind == "intersection":
             film, person = starts
             return bool((self._naming[film] & self._naming[person]) - {question.doc_ids[0]})
-        answer = title_key(question.answer)
+        yes_no = question.kind == "yes_no"
+        answer = title_key(question.paths[0].ends[1] if yes_no else question.answer)
         if answer in _COMMON:
             return self._holds(question.doc_ids[0], question.answer)
         return any(f" {answer} " in self._key[doc_id] for doc_id in self._naming[starts[0]])
@@ -136,6 +213,11 @@ class RuleJudge:
         key = title_key(base_title(node))
         telling = key not in _COMMON and not key.isdigit()
         return telling and f" {key} " in self._key.get(doc_id, "")
+
+
+def _has_one_subject(question: GeneratedQuestion) -> bool:
+    """Whether several facts are about the same thing."""
+    return len(question.paths) > 1 and len({path.ends[0] for path in question.paths}) == 1
 
 
 def _searched(document: Document) -> str:
@@ -153,9 +235,12 @@ Check = Callable[[RuleJudge, GeneratedQuestion], bool]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("documents shared by facts", RuleJudge.shares_documents),
     ("not self-contained", RuleJudge.is_vague),
+    ("vague subject", RuleJudge.has_vague_subject),
+    ("not grammatical", RuleJudge.is_ungrammatical),
     ("ambiguous name", RuleJudge.has_ambiguous_name),
     ("answer in the question", RuleJudge.tells_answer),
     ("fact not in its document", RuleJudge.is_unsupported),
+    ("in another document, too", RuleJudge.has_other_source),
     ("a detour past a document", RuleJudge.has_detour),
     ("answerable from one document", RuleJudge.needs_one_document),
 )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from suffice.benchmark.llm import BudgetedModel, LLMClient
     from suffice.benchmark.pipeline import Benchmark
 
+FORMS = "single,chain,comparison,bridge,intersection,condition,yes_no,news"
 MODEL_STAGES = "claims,triples,equivalences,questions,validation"
 
 
@@ -31,8 +32,11 @@ def grade(
     per_hop: Annotated[int, Option(min=1, help="Chains of each length to try.")] = 400,
     per_form: Annotated[int, Option(min=0, help="Questions of each other form to try.")] = 400,
     longest: Annotated[int, Option(min=2, max=5, help="Facts in the longest chain.")] = 5,
-    forms: Annotated[str, Option(help="One or more.")] = "chain,comparison,bridge,intersection",
+    forms: Annotated[str, Option(help="One or more.")] = FORMS,
     twins: Annotated[float, Option(min=0, max=1, help="Share of unanswerable twins.")] = 0.25,
+    lookalikes: Annotated[
+        float, Option(min=0, max=1, help="Share of twins with a changed copy of a document.")
+    ] = 0.1,
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 60.0,
@@ -64,8 +68,8 @@ def grade(
 
     if report:
         require_report_extra()
-    chosen = tuple(output.parse_list(forms))
-    settings = BenchmarkSettings(seed, per_hop, per_form, longest, chosen, twins, encoder)
+    chosen, counts = tuple(output.parse_list(forms)), (per_hop, per_form, longest)
+    settings = BenchmarkSettings(seed, *counts, chosen, twins, encoder, lookalikes)
     data = load(dataset, corpus=corpus or _corpus_file(corpus_path, dataset), skip_bad=skip_bad)
     budget = Budget(
         calls=max_requests, tokens=None, money=max_cost, prices=output.parse_prices(prices)

@@ -75,11 +75,12 @@ def _has_questions(path: Path, bad: BadRecords) -> bool:
 def load_documents(path: Path, bad: BadRecords, *, empty_ok: bool = False) -> Iterator[Document]:
     """The documents of a file, each id once. `empty_ok`: text and title may both be empty."""
     return parse_documents(
-        read_json_records(path, bad), bad, lambda record: _document(record, empty_ok)
+        read_json_records(path, bad), bad, lambda record: parse_document(record, empty_ok=empty_ok)
     )
 
 
-def _document(record: Record, empty_ok: bool) -> Document:
+def parse_document(record: Record, *, empty_ok: bool = False) -> Document:
+    """One document; InputError if the record is not one."""
     id_field = next((name for name in _ID_FIELDS if record.value.get(name) is not None), "doc_id")
     doc_id = optional_text(record, id_field)
     if doc_id is None:

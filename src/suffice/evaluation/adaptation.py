@@ -49,7 +49,10 @@ from suffice.gate.training import (
 from suffice.numeric import log_odds_array, sigmoid
 from suffice.protocols import Judge, Progress
 
-__all__ = ["Adaptation", "Forecast", "GateFigures", "adapt_to_labels"]
+__all__ = [
+    "Adaptation", "CrossCheck", "Forecast", "GateFigures", "adapt_to_labels", "check_confident",
+    "check_on_labels",
+]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 Parts = Sequence[npt.NDArray[np.intp]]  # the held-out questions of each fold
@@ -146,6 +149,57 @@ class Adaptation:
         if self.judged is not None and self.with_judge is not None:
             record["judge"] = {**self.judged.as_json(), "after": asdict(self.with_judge)}
         return {**record, "policy": self.gate.policy.as_json()}
+
+
+# A verdict that is sure at this level is wrong in a tenth of the cases at most, where the gate is
+# calibrated: a gate that turns more of them around has unlearned something.
+SURE, MAX_TURNED, MIN_SURE = 0.9, 0.1, 10
+
+
+@dataclass(frozen=True, slots=True)
+class CrossCheck:
+    """What questions that are not made say about a gate that was adapted to made ones."""
+
+    on: str  # the questions, in words
+    questions: int
+    figure: str
+    before: float
+    after: float
+    is_worse: bool
+
+    @property
+    def words(self) -> str:
+        verdict = "worse" if self.is_worse else "not worse"
+        figures = f"{self.figure} {self.after:.3f}, {self.before:.3f} before"
+        return f"{verdict} on {self.questions:,} {self.on} ({figures})"
+
+
+def check_on_labels(
+    shipped: Sequence[float], adapted: Sequence[float], complete: Sequence[bool]
+) -> CrossCheck | None:
+    """The probabilities of both gates for real labels that neither learned from, however few.
+
+    Made questions are not the user's: where even a few labels speak against the new gate, the
+    shipped one is the safer choice.
+    """
+    if not complete:
+        return None
+    truth = np.asarray(complete, dtype=float)
+    before, after = (float(np.mean((np.asarray(p) - truth) ** 2)) for p in (shipped, adapted))
+    return CrossCheck("of your labels", len(truth), "Brier score", before, after, after > before)
+
+
+def check_confident(
+    shipped: Sequence[float], adapted: Sequence[float], familiar: Sequence[bool]
+) -> CrossCheck | None:
+    """How many of the shipped gate's sure verdicts the new one turns around; None for a few."""
+    old, new = np.asarray(shipped, dtype=float), np.asarray(adapted, dtype=float)
+    sure = np.asarray(familiar, dtype=bool) & ((old >= SURE) | (old <= 1 - SURE))
+    if sure.sum() < MIN_SURE:
+        return None
+    turned = float(np.mean((new[sure] >= 0.5) != (old[sure] >= 0.5)))
+    what = "sure verdicts of the shipped gate on questions that were asked"
+    return CrossCheck(what, int(sure.sum()), "turned around", 0.0, turned, turned > MAX_TURNED)
 
 
 def adapt_to_labels(

@@ -2,7 +2,8 @@
 
 No labels are needed: a corpus, questions made from it, what a retriever finds for them, a gate. An
 unanswerable twin is a question asked of a corpus that lacks one needed document: that document is
-removed from the hits, and the next hit moves up. It is never complete, but looks nearly so.
+removed from the hits, and the next hit moves up; in a look-alike twin a changed copy stands in its
+place. A twin is never complete, but looks nearly so.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from suffice.benchmark.audit import Audit, audit
 from suffice.benchmark.stage_protocols import question_from_record
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion
-from suffice.datasets.jsonl import load_documents, load_questions
+from suffice.datasets.jsonl import load_documents, load_questions, parse_document
 from suffice.errors import InputError, NotReadyError
 from suffice.evaluation.report import Page, write_page
 from suffice.evaluation.searching import (
@@ -29,9 +30,9 @@ from suffice.evaluation.study import Section
 from suffice.evaluation.tables import Cell, Table
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Progress
-from suffice.storage import BadRecords, read_json_records, write_atomically
+from suffice.storage import BadRecords, Record, read_json_records, write_atomically
 from suffice.storage.fields import required_text
-from suffice.types import DocId, Evidence, Hit, QuestionId
+from suffice.types import DocId, Document, Evidence, Hit, QuestionId
 
 __all__ = [
     "audit_benchmark",
@@ -80,6 +81,16 @@ def missing_documents(folder: Path) -> dict[QuestionId, DocId]:
     return found
 
 
+def look_alikes(folder: Path) -> dict[QuestionId, Document]:
+    """For each look-alike twin, the changed copy that its corpus has of the missing document."""
+    path = Path(folder) / TWINS
+    found: dict[QuestionId, Document] = {}
+    for record in read_json_records(path, BadRecords()) if _has_records(path) else ():
+        if isinstance(copy := record.value.get("instead"), dict):
+            found[required_text(record, "question_id")] = parse_document(Record(copy, record.where))
+    return found
+
+
 def benchmark_questions(
     folder: Path,
     retriever: str,
@@ -114,25 +125,36 @@ def label_benchmark(
     folder: Path, found: Sequence[RetrievedQuestion], k: int
 ) -> list[LabelledQuestion]:
     """Its retrieved questions, as a gate learns from them; the hits of a twin lack a document."""
-    missing, labelled = missing_documents(folder), []
+    missing, copies, labelled = missing_documents(folder), look_alikes(folder), []
     for one in found:
-        question, lacking = to_labelled_question(one), missing.get(one.question.question_id)
-        labelled.append(question if lacking is None else _twin_question(question, lacking, k))
+        question, question_id = to_labelled_question(one), one.question.question_id
+        if question_id in missing:
+            copy = copies.get(question_id)
+            question = _twin_question(question, missing[question_id], k, copy)
+        labelled.append(question)
     return labelled
 
 
-def _twin_question(one: LabelledQuestion, missing: DocId, k: int) -> LabelledQuestion:
+def _twin_question(
+    one: LabelledQuestion, missing: DocId, k: int, copy: Document | None = None
+) -> LabelledQuestion:
     def without(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        if copy is not None:
+            return tuple(
+                replace(hit, doc_id=copy.doc_id) if hit.doc_id == missing else hit for hit in hits
+            )
         return tuple(hit for hit in hits if hit.doc_id != missing)
 
     after = without(one.hits_after or one.hits)
+    documents = {name: it for name, it in one.documents.items() if name != missing}
+    documents |= {} if copy is None else {copy.doc_id: copy}
     others = [replace(it, hits=without(it.hits)) for it in one.others if isinstance(it, Evidence)]
     return replace(
         one,
         hits=after[:k],
         hits_after=after,
         needed=frozenset(one.needed or ()) | {missing},
-        documents={name: it for name, it in one.documents.items() if name != missing},
+        documents=documents,
         others=tuple(others),
     )
 

@@ -5,8 +5,10 @@
 
 Each stage is an artefact in the folder, keyed by its settings and inputs, and runs again only when
 these change. The shipped gate is adapted to labels, or without enough of them to questions made
-from the corpus, and replaced only where that is better. From `MIN_TO_SPLIT` questions on, a third
-of them, by a hash of their words, is never learned from: the evaluation is on these.
+from the corpus, and replaced only where that is better. Made questions are not the user's: a gate
+adapted to them must also not be worse on the labels that there are, and not turn around what the
+shipped gate is sure of. From `MIN_TO_SPLIT` questions on, a third of them, by a hash of their
+words, is never learned from: the evaluation is on these.
 """
 
 from __future__ import annotations
@@ -26,7 +28,13 @@ from suffice.benchmark.stage_cache import StageCache
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.datasets.labels import Label, read_labels, read_questions, to_examples
 from suffice.errors import InputError, NotReadyError, did_you_mean
-from suffice.evaluation.adaptation import MIN_LABELS, adapt_to_labels
+from suffice.evaluation.adaptation import (
+    MIN_LABELS,
+    CrossCheck,
+    adapt_to_labels,
+    check_confident,
+    check_on_labels,
+)
 from suffice.evaluation.benchmark_files import label_benchmark, missing_documents, open_benchmark
 from suffice.evaluation.difficulty import (
     difficulty_findings,
@@ -75,7 +83,7 @@ from suffice.storage import (
 )
 from suffice.storage.artefacts import read_json
 from suffice.text import tokens
-from suffice.types import LOW_FAMILIARITY
+from suffice.types import LOW_FAMILIARITY, DocId, Document, Verdict
 
 __all__ = ["STAGES", "Improvement", "LoopSettings", "SearchedCorpus", "improve"]
 
@@ -300,6 +308,11 @@ class _Loop:
         }
 
     @property
+    def asked_digest(self) -> str | None:
+        given = self.settings.ask
+        return None if given is None else sha256_of(readable_file(given))
+
+    @property
     def enough_made(self) -> bool:
         return bool(self.results[QUESTIONS_DIR]["made"] >= MIN_TO_SPLIT)
 
@@ -398,6 +411,7 @@ class _Loop:
             "documents": count,
             "made": built.counts["valid"],
             "twins": built.counts["twins"],
+            "lookalikes": built.counts["lookalikes"],
             "by_hops": {str(hops): n for hops, n in built.by_hops.items()},
             "by_kind": dict(built.by_kind),
             "dropped": dict(built.dropped),
@@ -449,7 +463,13 @@ class _Loop:
             "unreadable": labels.bad.count,
             "first_unreadable": next(iter(labels.bad.examples), ""),
         }
-        chosen: Result = {"source": None, "learned": 0, "held_out": 0, "account": None}
+        chosen: Result = {
+            "source": None,
+            "learned": 0,
+            "held_out": 0,
+            "account": None,
+            "checks": [],
+        }
         gate, adapted = self.shipped, False
         for source, examples, enough in (
             (LABELS, labels.examples, len(labels.examples) >= MIN_LABELS),
@@ -470,14 +490,56 @@ class _Loop:
                 continue
             sentences = {"outlook": found.outlook, "promise": found.promise}
             chosen = {"source": source, "learned": len(learn), "held_out": len(test)}
-            chosen |= {"account": found.as_json() | sentences}
-            if adapted := found.is_better:
-                gate = with_seen_questions(found.gate, [one.labelled.question for one in learn])
+            chosen |= {"account": found.as_json() | sentences, "checks": []}
             notes.append(found.verdict)
+            if adapted := found.is_better:
+                seen = [one.labelled.question for one in learn]
+                checks = self._cross_checks(found.gate) if source == MADE else []
+                notes += [one.words for one in checks]
+                chosen["checks"] = [asdict(one) for one in checks]
+                if adapted := not any(one.is_worse for one in checks):
+                    gate = with_seen_questions(found.gate, seen)
             break
         gate.save(self.out / GATE_DIR)
         words = gate.policy.words
         return {**result, **chosen, "adapted": adapted, "notes": notes, "policy": words}
+
+    def _cross_checks(self, adapted: Gate) -> list[CrossCheck]:
+        """The gate that learned from made questions, on labels and on questions that were asked."""
+        examples = self.labels.examples
+        lists: list[tuple[str, Any]] = [
+            (one.labelled.question, one.labelled.hits) for one in examples
+        ]
+        texts = {k: v for one in examples for k, v in one.labelled.documents.items()}
+        old, new = (self._verdicts(gate, lists, texts) for gate in (self.shipped, adapted))
+        complete = [self._is_complete(one) for one in examples]
+        found = [check_on_labels(_probabilities(old), _probabilities(new), complete)]
+        if self.settings.ask is not None:
+            known = {one.labelled.question for one in examples}
+            asked = [one for one in read_questions(self.settings.ask) if one not in known]
+            asked = asked[: self.settings.questions]
+            hits = self.corpus.retriever.search(asked, k=self.settings.k) if asked else []
+            ids = (hit.doc_id for one in hits for hit in one)
+            documents = documents_by_id(self.corpus.store.get, ids)
+            lists = list(zip(asked, hits, strict=True))
+            old, new = (self._verdicts(gate, lists, documents) for gate in (self.shipped, adapted))
+            familiar = [one.familiarity >= LOW_FAMILIARITY for one in old]
+            found.append(check_confident(_probabilities(old), _probabilities(new), familiar))
+        return [one for one in found if one is not None]
+
+    def _verdicts(
+        self,
+        gate: Gate,
+        lists: Sequence[tuple[str, Any]],
+        documents: Mapping[DocId, Document],
+        what: str = "cross-checking",
+    ) -> list[Verdict]:
+        verdicts: list[Verdict] = []
+        for block in split_into_blocks(lists, _BLOCK):
+            verdicts += gate.check_batch(block, documents=documents, explain=False)
+            if self.progress is not None:
+                self.progress(what, len(verdicts), len(lists))
+        return verdicts
 
     def make_evaluation(self, folder: Path) -> Result:
         """The shipped gate and the new one on questions that nothing was learned from."""
@@ -495,13 +557,9 @@ class _Loop:
         return {"sets": sets}
 
     def _evaluate(self, gate: Gate, source: str, examples: Sequence[_Example]) -> GateRun:
-        verdicts = []
-        for block in split_into_blocks(examples, _BLOCK):
-            documents = {k: v for one in block for k, v in one.labelled.documents.items()}
-            pairs = [(one.labelled.question, one.labelled.hits) for one in block]
-            verdicts += gate.check_batch(pairs, documents=documents, explain=False)
-            if self.progress is not None:
-                self.progress(f"testing on {source}", len(verdicts), len(examples))
+        documents = {k: v for one in examples for k, v in one.labelled.documents.items()}
+        lists = [(one.labelled.question, one.labelled.hits) for one in examples]
+        verdicts = self._verdicts(gate, lists, documents, f"testing on {source}")
         unfamiliar = sum(one.familiarity < LOW_FAMILIARITY for one in verdicts)
         return GateRun(
             dataset=source,
@@ -558,6 +616,10 @@ class _Loop:
         return {"path": REPORT_FILE}
 
 
+def _probabilities(verdicts: Sequence[Verdict]) -> list[float]:
+    return [one.p_complete for one in verdicts]
+
+
 @dataclass(frozen=True, slots=True)
 class _Stage:
     settings: Callable[[_Loop], Result]
@@ -579,7 +641,7 @@ _STAGES = {
     LABELS: _Stage(
         lambda loop: {
             **loop.search_settings,
-            "ask": loop.settings.ask and sha256_of(readable_file(loop.settings.ask)),
+            "ask": loop.asked_digest,
         },
         _Loop.make_list,
     ),
@@ -589,6 +651,7 @@ _STAGES = {
             "labels": loop.labels.digest,
             "questions": loop.settings.questions,
             "seed": loop.settings.seed,
+            "ask": loop.asked_digest,
         },
         _Loop.make_gate,
         after=(QUESTIONS_DIR,),

@@ -102,9 +102,15 @@ def _gate_lines(gate: Mapping[str, Any]) -> Iterator[str]:
     if gate["unreadable"]:
         yield f"{gate['unreadable']:,} labels not read, the first: {gate['first_unreadable']}."
     notes = "; ".join(gate["notes"])
+    against = [one for one in gate.get("checks", ()) if one["is_worse"]]
     source = SOURCES.get(gate["source"], "")
     if gate["adapted"]:
         yield f"The gate was adapted to {gate['learned']:,} {source}. It is {notes}."
+    elif against:
+        yield (
+            f"The shipped gate stays: adapted to {gate['learned']:,} {source}, the gate is better "
+            f"on these but not on what people ask. It is {notes}."
+        )
     elif gate["source"]:
         yield f"The shipped gate stays: adapted to {gate['learned']:,} {source}, it is {notes}."
     else:
@@ -168,7 +174,7 @@ def next_steps(record: LoopRecord) -> list[tuple[str, str]]:
             )
         more = "" if "ask" in record.settings else " --ask questions.txt"
         steps.append((what, f"{record.command}{more}"))
-    if not gate["adapted"] and gate["source"]:
+    if not gate["adapted"] and gate["source"] and not any(x["is_worse"] for x in gate["checks"]):
         check = 'suffice check "your question" --hits hits.json'
         steps.append(("The shipped gate is as good on these questions: use it as it is.", check))
     if gate["adapted"]:
@@ -218,6 +224,9 @@ def _question_table(record: LoopRecord) -> Table:
     ]
     if made.get("twins"):
         rows.append(("their unanswerable twins: one needed document is hidden", made["twins"]))
+    if made.get("lookalikes"):
+        what = "their look-alike twins: a changed copy stands for one needed document"
+        rows.append((what, made["lookalikes"]))
     rows += [(f"of {hops} hops", n) for hops, n in made.get("by_hops", {}).items()]
     rows += [(f"kind {kind}", n) for kind, n in made.get("by_kind", {}).items()]
     rows += [(f"dropped: {why}", n) for why, n in made.get("dropped", {}).items()]

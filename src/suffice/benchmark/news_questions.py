@@ -1,0 +1,389 @@
+"""Questions across outlets: who did or said what, according to whom, and which report came first.
+
+    across     Which company, according to The Herald, bought Plover and, as The Post reports, ...?
+    temporal   Did The Herald report that Kestrel bought Plover before The Post reported that ...?
+               Did The Herald publish "Port to close" before The Post published "Port sold"?
+    single     According to The Herald, who said that the port will close?
+
+They need documents with a `source`, and for the order a `published_at`. A question across outlets
+asks for everything that it repeats: its evidence is complete only with every report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
+
+from suffice.benchmark.chain_questions import Wording, make_question
+from suffice.benchmark.claims import full_names
+from suffice.benchmark.fact_questions import Facts, fact_key, take
+from suffice.benchmark.inflection import is_past, is_third_person
+from suffice.benchmark.knowledge_graph import seeded_order
+from suffice.benchmark.open_relations import SAID, kind_of
+from suffice.benchmark.relation_words import clause_of
+from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
+from suffice.benchmark.validation import REPORTED
+from suffice.benchmark.vocabulary import NATIONALITIES, base_title, names_at
+from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
+from suffice.text import names, title_key
+from suffice.types import DocId, Document
+
+MAX_CLAIM_WORDS = 30
+MAX_PARTNERS = 4  # facts of one subject that each fact is paired with
+MAX_REPORTS, MIN_REPORT_WORDS, MAX_REPORT_WORDS = 4, 6, 26
+MAX_NUMBERS = 2  # more are a line of a live score
+NO_NAMES = frozenset((*MONTHS, *WEEKDAYS, *NATIONALITIES))
+_AUXILIARIES = frozenset("is was are were has have had will".split())
+_SPEECH = frozenset("said says told tells added adds noted notes explained explains".split())
+_OF_COMPANIES = frozenset(
+    ("CEO", "CTO", "CFO", "COO", "founder", "co-founder", "cofounder", "chief executive", "chair")
+)
+# Words that leave open what is meant once the sentence stands alone.
+_UNCLEAR = re.compile(
+    r"\b(?:I|we|you|this|these|those|they|them|here|there|however|former|latter|another|others|"
+    r"instead|then|said|says|told|above|below|same|it|aforementioned|yesterday|today|tomorrow)\b"
+    r"|n['’]t\b|[\"“”;:()\[\]�…*|]|\. |--|—|–",
+    re.IGNORECASE,
+)
+
+
+def write_news_questions(
+    facts: Facts, claims: Sequence[Claim], documents: Sequence[Document], *, most: int
+) -> list[GeneratedQuestion]:
+    """At most `most` of each form."""
+    by_id = {one.doc_id: one for one in documents if one.source}
+    wording = facts.wording
+    told = [
+        one
+        for subject in facts.graph.subjects
+        for one in facts.graph.of_subject(subject)
+        if one.doc_id in by_id
+    ]
+    said = facts.spread(
+        [one for one in told if one.relation == SAID and _said_once(one, facts)],
+        lambda one: by_id[one.doc_id].source or "",
+        fact_key,
+    )
+    found = take(most // 2, (_speaker(one, by_id[one.doc_id], wording) for one in said))
+    pairs = list(_pairs([one for one in told if _clause(one, wording)], by_id))
+    for write in (_across, _which_first):
+        order = facts.spread(pairs, lambda pair: pair[0].subject, lambda pair: fact_key(pair[0]))
+        found += take(most, (write(*pair, by_id, facts) for pair in order))
+    found += _write_reports(facts, claims, by_id, most)
+    articles = facts.spread(_article_pairs(by_id.values()), lambda pair: pair[0].source or "", _ids)
+    return found + take(most // 2, (_article_order(*pair, wording) for pair in articles))
+
+
+def _said_once(triple: Triple, facts: Facts) -> bool:
+    return len(facts.subjects_with[SAID, title_key(triple.object)]) == 1
+
+
+def _pairs(
+    told: Sequence[Triple], by_id: Mapping[DocId, Document]
+) -> Iterator[tuple[Triple, Triple]]:
+    """Two facts of one subject in two articles, of two outlets where there are such."""
+    by_subject: dict[str, list[Triple]] = defaultdict(list)
+    for one in told:
+        by_subject[one.subject].append(one)
+    for subject in sorted(by_subject):
+        some = by_subject[subject]
+        pairs = [
+            (a, b)
+            for a, b in combinations(some[: 4 * MAX_PARTNERS], 2)
+            if a.doc_id != b.doc_id and a.relation != b.relation
+        ]
+        apart = [
+            pair for pair in pairs if by_id[pair[0].doc_id].source != by_id[pair[1].doc_id].source
+        ]
+        yield from (apart or pairs)[: MAX_PARTNERS * 2]
+
+
+def _clause(triple: Triple, wording: Wording) -> str:
+    if triple.relation == SAID or len(triple.object.split()) > MAX_CLAIM_WORDS:
+        return ""
+    return clause_of(triple, wording.name(triple.object, kind_word=False))
+
+
+def _across(
+    one: Triple, other: Triple, by_id: Mapping[DocId, Document], facts: Facts
+) -> GeneratedQuestion | None:
+    wording = facts.wording
+    noun = wording.noun(one.subject)
+    first, second = by_id[one.doc_id].source, by_id[other.doc_id].source
+    another = f"another {second} article" if first == second else second
+    a, b = (_clause(triple, wording) for triple in (one, other))
+    if not noun:
+        return None
+    who = "Who" if noun == "person" else f"Which {noun}"
+    ways = (
+        f"{who}, according to {first}, {a} and, according to {another}, {b}?",
+        f"{who} {a}, as {first} reported, and {b}, as {another} reported?",
+        f"According to {first}, {who[0].lower()}{who[1:]} {a} and, as {another} reports, also {b}?",
+    )
+    text = wording.pick(ways, f"{fact_key(one)} {fact_key(other)}")
+    paths = (ReasoningPath((one,)), ReasoningPath((other,)))
+    return make_question(text, base_title(one.subject), "across", paths)
+
+
+def _which_first(
+    one: Triple, other: Triple, by_id: Mapping[DocId, Document], facts: Facts
+) -> GeneratedQuestion | None:
+    """The order of two reports by the day they were published."""
+    days = [by_id[triple.doc_id].published_at for triple in (one, other)]
+    sources = [by_id[triple.doc_id].source for triple in (one, other)]
+    if days[0] is None or days[1] is None or days[0] == days[1] or sources[0] == sources[1]:
+        return None
+    wording = facts.wording
+    name = wording.name(one.subject)
+    a, b = (_clause(triple, wording) for triple in (one, other))
+    when = wording.pick(("before", "after"), f"when {fact_key(one)} {fact_key(other)}")
+    answer = "yes" if (days[0] < days[1]) == (when == "before") else "no"
+    text = f"Did {sources[0]} report that {name} {a} {when} {sources[1]} reported that {name} {b}?"
+    paths = (ReasoningPath((one,)), ReasoningPath((other,)))
+    return make_question(text, answer, "temporal", paths)
+
+
+def _speaker(triple: Triple, document: Document, wording: Wording) -> GeneratedQuestion | None:
+    claim = re.sub(r"^that ", "", triple.object.strip(' .,"“”'))
+    if not 5 <= len(claim.split()) <= MAX_CLAIM_WORDS or re.search(r"[\"“”?!\[\]�…]|\. ", claim):
+        return None
+    if is_past(claim.split()[0]) or claim.split()[0] in _AUXILIARIES:
+        return None
+    # Words of a quotation stay as they are; a report can be repeated.
+    if claim[0].isupper() or re.search(r"\b(?:I|we|you|my|our)\b", claim):
+        ways = (
+            f'According to {document.source}, who said: "{claim}"?',
+            f'Who is quoted by {document.source} as saying "{claim}"?',
+        )
+    else:
+        ways = (
+            f"According to {document.source}, who said that {claim}?",
+            f"Who said that {claim}, according to {document.source}?",
+        )
+    text = wording.pick(ways, fact_key(triple))
+    return make_question(text, base_title(triple.subject), "single", (ReasoningPath((triple,)),))
+
+
+# ------------------------------------------------------------- what is reported of somebody
+
+
+def _write_reports(
+    facts: Facts, claims: Sequence[Claim], by_id: Mapping[DocId, Document], most: int
+) -> list[GeneratedQuestion]:
+    """Sentences about somebody in one to three articles; the question asks who it is."""
+    reports: dict[str, dict[DocId, Triple]] = defaultdict(dict)
+    outlets = {one.source or "" for one in by_id.values()}
+    said_of: dict[str, set[str]] = defaultdict(set)
+    for claim in claims:
+        report = _report(claim) if claim.doc_id in by_id else None
+        if report is not None and not any(one in report.subject for one in outlets):
+            reports[report.subject].setdefault(report.doc_id, report)
+            said_of[report.object].add(report.subject)
+    terms = facts.wording.pages.terms
+    people = {
+        last for one in by_id.values() for last in full_names(f"{one.title}. {one.text}", terms)
+    }
+    kinds = {name: _kind(name, some.values(), people, facts) for name, some in reports.items()}
+    named = [name for name in sorted(reports) if kinds[name]]
+    found: list[GeneratedQuestion] = []
+    for size in range(1, MAX_REPORTS + 1):
+        groups = (
+            group
+            for name in named
+            for group in _groups(list(reports[name].values()), size, by_id, facts.seed)
+            if any(len(said_of[one.object]) == 1 for one in group)
+        )
+        order = facts.spread(
+            groups, lambda group: group[0].subject, lambda group: "\0".join(map(fact_key, group))
+        )
+        found += take(
+            most, (_who_is_it(group, kinds[group[0].subject], by_id, facts) for group in order)
+        )
+    every = [one for name in named for one in reports[name].values()]
+    pairs = facts.spread(
+        (
+            three
+            for three in _related(every, kinds, by_id, facts.seed)
+            if three[2].subject not in said_of[three[1].object]
+        ),
+        lambda three: by_id[three[0].doc_id].source or "",
+        lambda three: "\0".join(map(fact_key, three)),
+    )
+    return found + take(most, (_both_reported(*three, by_id, facts) for three in pairs))
+
+
+def _related(
+    reports: Sequence[Triple], kinds: Mapping[str, str], by_id: Mapping[DocId, Document], seed: int
+) -> Iterator[tuple[Triple, Triple, Triple]]:
+    """Three reports on three of a kind in one category: two to ask about, and one to confuse."""
+    groups: dict[tuple[str, str], list[Triple]] = defaultdict(list)
+    for one in reports:
+        groups[by_id[one.doc_id].category or "", kinds[one.subject]].append(one)
+    for key in sorted(groups):
+        order = seeded_order(groups[key], lambda one: f"both {fact_key(one)}", seed)
+        for one, other, third in zip(order, order[1:], order[2:]):
+            outlets = {by_id[it.doc_id].source for it in (one, other)}
+            if len(outlets) == 2 and len({one.subject, other.subject, third.subject}) == 3:
+                yield one, other, third
+
+
+def _both_reported(
+    one: Triple, other: Triple, third: Triple, by_id: Mapping[DocId, Document], facts: Facts
+) -> GeneratedQuestion:
+    """ "Did A report that X ..., while B reported that Y ...?" """
+    wording = facts.wording
+    about = f"both {fact_key(one)} {fact_key(other)}"
+    answer = wording.pick(("yes", "no"), about)
+    name = other.subject if answer == "yes" else third.subject
+    outlets = [by_id[it.doc_id].source for it in (one, other)]
+    joint = wording.pick(("while", "and did"), f"joint {about}")
+    verb = "reported" if joint == "while" else "report"
+    text = (
+        f"Did {outlets[0]} report that {one.subject} {one.object}, {joint} {outlets[1]} {verb} "
+        f"that {name} {other.object}?"
+    )
+    paths = (ReasoningPath((one,)), ReasoningPath((other,)))
+    return make_question(text, answer, "comparison", paths)
+
+
+def _groups(
+    reports: Sequence[Triple], size: int, by_id: Mapping[DocId, Document], seed: int
+) -> Iterator[tuple[Triple, ...]]:
+    """Reports of as many outlets, where there are so many; a few groups of each name."""
+    order = seeded_order(reports, fact_key, seed)
+    for start in range(0, min(len(order), size * MAX_PARTNERS) - size + 1, size):
+        group = tuple(order[start : start + size])
+        outlets = {by_id[one.doc_id].source for one in group}
+        said = {one.object for one in group}
+        if len(said) == size and (size == 1 or len(outlets) > 1):
+            yield group
+
+
+def _report(claim: Claim) -> Triple | None:
+    """What a sentence says of the name that it begins with."""
+    names = names_at(claim.text, 0, commas=False)
+    if len(names.names) != 1:
+        return None
+    name, rest = names.names[0], claim.text[names.end :].strip()
+    words = rest.rstrip(".").split()
+    if not MIN_REPORT_WORDS <= len(words) <= MAX_REPORT_WORDS or not _is_finite(words[0]):
+        return None
+    if len(re.findall(r"\d+", rest)) > MAX_NUMBERS or is_past(name.casefold()):
+        return None
+    if _UNCLEAR.search(rest) or name.casefold() in FUNCTION_WORDS or name in NO_NAMES:
+        return None
+    rest = re.sub(r"^((?:has|have|had|is|was|are|were|will)) also\b|^also ", r"\1", rest)
+    if name.split()[0].casefold() in FUNCTION_WORDS or len(name) < 3 or name in rest:
+        return None
+    return Triple(
+        name, REPORTED, rest.rstrip("."), claim.doc_id, claim.claim_id, object_kind="thing"
+    )
+
+
+def _is_finite(word: str) -> bool:
+    return word in _AUXILIARIES or (
+        (is_third_person(word) or is_past(word)) and word not in _SPEECH
+    )
+
+
+def _kind(name: str, reports: Iterable[Triple], people: Collection[str], facts: Facts) -> str:
+    """Whether a name is a person or an organisation, by all that is known; "" if nothing tells."""
+    noun = facts.wording.noun(name, kind_of(name))
+    if noun in ("person", "company", "organisation"):
+        return noun
+    if any(one.relation in _OF_COMPANIES for one in facts.graph.of_subject(name)):
+        return "company"
+    words = {word for one in reports for word in one.object.split()}
+    personal = bool(words & {"his", "her", "he", "she", "himself", "herself"})
+    if (personal or name in people) and "its" not in words:
+        return "person"
+    if re.fullmatch(r"\w*[a-z][A-Z]\w*", name):  # OpenAI, ChatGPT
+        return "company or product"
+    return "company" if "its" in words and not personal and " " not in name else ""
+
+
+def _who_is_it(
+    group: Sequence[Triple], kind: str, by_id: Mapping[DocId, Document], facts: Facts
+) -> GeneratedQuestion | None:
+    wording = facts.wording
+    sports = any("sport" in (by_id[one.doc_id].category or "").casefold() for one in group)
+    kind = "team" if sports and kind == "company" else kind
+    who = "Who" if kind == "person" else f"Which {kind}"
+    outlets = [str(by_id[one.doc_id].source) for one in group]
+    parts = [one.object for one in group]
+    about = " ".join(map(fact_key, group))
+    if len(group) == 1:
+        ways = (
+            f"According to {outlets[0]}, {who[0].lower()}{who[1:]} {parts[0]}?",
+            f"{who} {parts[0]}, according to {outlets[0]}?",
+        )
+        text, kind_of_question = wording.pick(ways, about), "single"
+    else:
+        *first, last = (f"according to {outlet}, {said}" for outlet, said in zip(outlets, parts))
+        reported = (f"{said}, as {outlet} reported" for outlet, said in zip(outlets, parts))
+        *before, end = reported
+        ways = (
+            f"{who}, {', '.join(first)} and, {last}?",
+            f"{who} {', '.join(before)}, and {end}?",
+        )
+        text, kind_of_question = wording.pick(ways, about), "across"
+    paths = tuple(ReasoningPath((one,)) for one in group)
+    return make_question(text, group[0].subject, kind_of_question, paths)
+
+
+# ---------------------------------------------------------------------- which article came first
+
+
+def _ids(pair: tuple[Document, Document, str]) -> str:
+    return f"{pair[0].doc_id}\0{pair[1].doc_id}"
+
+
+def _article_pairs(documents: Iterable[Document]) -> Iterator[tuple[Document, Document, str]]:
+    """Articles of two outlets and two days whose titles share a name, and the name."""
+    by_name: dict[str, list[Document]] = defaultdict(list)
+    for one in documents:
+        good = not re.search(r"[\"|]", one.title) and 3 <= len(one.title.split()) <= 20
+        for name in dict.fromkeys(names(one.title)) if good and one.published_at else ():
+            if 2 <= len(name.split()) <= 3:
+                by_name[name].append(one)
+    seen: set[frozenset[str]] = set()
+    for name in sorted(by_name):
+        for one, other in pairwise(by_name[name]):
+            apart = one.source != other.source and one.published_at != other.published_at
+            key = frozenset((one.doc_id, other.doc_id))
+            if apart and one.title != other.title and key not in seen:
+                seen.add(key)
+                yield one, other, name
+
+
+def _article_order(
+    one: Document, other: Document, name: str, wording: Wording
+) -> GeneratedQuestion | None:
+    if one.published_at is None or other.published_at is None:
+        return None
+    about = f"{one.doc_id} {other.doc_id}"
+    is_first = one.published_at < other.published_at
+    when = wording.pick(("before", "after"), about)
+    facts = [_published(it) for it in (one, other)]
+    paths = tuple(ReasoningPath((it,)) for it in facts)
+    titles = [f'{it.source} {{}} "{it.title}"' for it in (one, other)]
+    if wording.pick(("which", "whether"), f"which {about}") == "whether":
+        text = f"Did {titles[0].format('publish')} {when} {titles[1].format('published')}?"
+        answer = "yes" if is_first == (when == "before") else "no"
+        return make_question(text, answer, "temporal", paths)
+    order = "first" if when == "before" else "last"
+    listed = " or ".join(it.format("in") for it in titles)
+    chosen = one if is_first == (order == "first") else other
+    text = f"Which outlet wrote about {name} {order}, {listed}?"
+    return make_question(text, chosen.source or "", "temporal", paths)
+
+
+def _published(document: Document) -> Triple:
+    day = document.published_at
+    written = f"{day.day} {MONTHS[day.month - 1]} {day.year}" if day else ""
+    claim_id = f"{document.doc_id}#published"
+    return Triple(
+        document.title, "publication date", written, document.doc_id, claim_id, object_kind="date"
+    )

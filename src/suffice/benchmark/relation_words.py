@@ -1,0 +1,441 @@
+"""How a relation is put into questions: known ones by table, open ones by their grammar.
+
+An open relation is in the words of its text. Three shapes cover nearly all of them:
+
+    noun      owner, default port    What is the default port of X?      the owner of X
+    passive   led by, released on    Who leads X? When was X released?   the person who leads X
+    active    supports, reports to   Which team does X report to?        the team that X reports to
+
+What cannot be parsed gets no words, and so no question. `words_of` gives a `Relation` either way:
+the writers of questions do not care where its words come from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from suffice.benchmark.claims import PageIndex
+from suffice.benchmark.inflection import (
+    QUESTION_WORDS,
+    base_form,
+    is_base,
+    is_participle,
+    is_past,
+    is_third_person,
+    past_of,
+    past_tense,
+    third_person,
+)
+from suffice.benchmark.open_relations import LITERALS
+from suffice.benchmark.stage_protocols import Triple
+from suffice.benchmark.triples import RELATIONS, Relation
+from suffice.benchmark.vocabulary import ATTRIBUTES, ROLES
+
+_NOUNS = frozenset(QUESTION_WORDS["nouns"].split())
+_REJECTED = frozenset(QUESTION_WORDS["rejected"].split())
+_WEAK = frozenset(QUESTION_WORDS["weak_verbs"].split())
+_PREPOSITIONS = frozenset(QUESTION_WORDS["prepositions"].split())
+_PARTICLES = frozenset(QUESTION_WORDS["particles"].split())
+_NONE = Relation()
+
+
+def _with_words(fields: Mapping[str, Any]) -> Relation:
+    words: dict[str, Any] = {key: tuple(ways) for key, ways in fields.items()}
+    return Relation(**words)
+
+
+_KEYS = {name: _with_words(fields) for name, fields in QUESTION_WORDS["keys"].items()}
+_PERSONAL = frozenset("meet marry replace succeed beat defeat hire appoint fire tell".split())
+_PLACED = frozenset("lie stand live sit stay last stop work".split())  # where, how long: no object
+_MOTION = frozenset("fly move travel relocate go return sail come drive".split())
+MAX_WORDS, MAX_CONFIRMED = 4, 7
+METADATA = ("outlet", "publication date", "page date", "package", "version")  # seldom asked for
+_COMPANY = re.compile(r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Company|Corporation|Group|plc)\b\.?")
+_COUNTED = re.compile(
+    r"(?:about |over |up to |at least |at most )?[\d.,]+ (?P<noun>[a-z][a-z -]*s)$"
+)
+_MONEY = re.compile(r"^[$€£¥]|\b(?:dollars|euros?|EUR|USD|GBP|pounds)\b")
+_DURATION = re.compile(r"\b(?:second|minute|hour|day|week|month|year|ms)s?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """An open relation, parsed: a `noun`, or a verb, with `participle` in the passive."""
+
+    noun: str = ""
+    be: str = ""  # of the passive: is, are, was, were
+    participle: str = ""
+    verb: str = ""  # of the active, in the tense of the text
+    base: str = ""  # its base form
+    do: str = ""  # does, do, did
+    rest: str = ""  # particle and preposition: "up with", "by"
+
+    @property
+    def agent(self) -> bool:
+        return self.rest == "by" and bool(self.participle)
+
+    @property
+    def active(self) -> str:
+        """The active voice of "is led by": "leads"."""
+        if self.be in ("was", "were"):
+            return past_of(self.participle)
+        return third_person(base_form(self.participle))
+
+    def clause(self, other: str) -> str:
+        """What is said of the subject: "is led by Y"."""
+        if self.noun:
+            return f"has {other} as {self.noun}"
+        verb = f"{self.be} {self.participle}" if self.participle else self.verb
+        return " ".join(filter(None, (verb, self.rest, other)))
+
+
+@lru_cache(maxsize=65_536)
+def parse_relation(relation: str, phrase: str, object_kind: str) -> Predicate | None:
+    """The grammar of an open relation, in its canonical words; the text's words tell the tense."""
+    relation = relation.removeprefix("listed ")
+    words = relation.split()
+    letters = re.fullmatch(r"[A-Za-z][A-Za-z'/-]*(?: [A-Za-z][A-Za-z'/-]*)*", relation)
+    if not words or len(words) > MAX_WORDS or letters is None:
+        return None
+    first, *tail = words
+    if first.casefold() in _REJECTED or first in _PREPOSITIONS:
+        return None
+    be, past = _tense(phrase)
+    is_tail = all(word in _PREPOSITIONS | _PARTICLES for word in tail)
+    rest = " ".join(tail)
+    if is_tail and is_third_person(first):
+        weak = base_form(first) in _WEAK and object_kind != "amount"
+        if weak or (base_form(first) in _PLACED and not tail):
+            return None
+        plural = be in ("are", "were") or _is_plural(first, phrase)
+        do = "did" if past else "do" if plural else "does"
+        verb = _past_form(first, phrase) if past else base_form(first) if plural else first
+        return Predicate(verb=verb, base=base_form(first), do=do, rest=rest)
+    dated = object_kind == "date" and not tail
+    if is_tail and is_participle(first) and (tail or dated):
+        be = be or ("was" if past or dated else "is")
+        return Predicate(be=be, participle=first, rest=rest)
+    if words[-1] in _PREPOSITIONS:
+        article = re.search(rf"\b(an?) {re.escape(relation)}$", phrase)
+        name = relation.rpartition(" ")[0]
+        if not be or is_participle(first):
+            return None
+        return Predicate(
+            be=be, participle=f"{article[1]} {name}" if article else name, rest=words[-1]
+        )
+    if words[-1].casefold() in _REJECTED or is_participle(words[-1]) or first.endswith("ly"):
+        return None
+    return Predicate(noun=relation, be=be or "is")
+
+
+def _tense(phrase: str) -> tuple[str, bool]:
+    """The form of "be" in the words of the text, if any, and whether they are in the past."""
+    words = phrase.split()
+    be = next((word for word in words if word in ("is", "are", "was", "were")), "")
+    if "been" in words:
+        be = "was" if "had" in words else be or "is"
+    if be:
+        return be, be in ("was", "were")
+    return "", any(is_past(word) for word in words)
+
+
+def _is_plural(third: str, phrase: str) -> bool:
+    return base_form(third) in phrase.split() and third not in phrase.split()
+
+
+def _past_form(third: str, phrase: str) -> str:
+    """The past tense of a verb, as the text has it, or beside its participle."""
+    base = base_form(third)
+    said = next((word for word in phrase.split() if is_past(word) and base_form(word) == base), "")
+    return past_of(said) if said else past_tense(base)
+
+
+# ------------------------------------------------------------------------------ what a thing is
+
+
+def type_noun(name: str, kind: str, pages: PageIndex) -> str:
+    """What a name stands for, in a word: by its page, by its own words, or by its kind; else ""."""
+    page = pages.by_title.get(name)
+    if page is not None and page.noun:
+        return "person" if page.kind == "person" else page.noun
+    if kind in ("person", "version"):
+        return kind
+    if not kind and re.fullmatch(r"(?:[A-Z]\.){1,3} [A-Z][\w'’-]+", name):  # A.J. Hinch
+        return "person"
+    words = re.findall(r"[A-Za-z]+", name)
+    if words and kind not in ("date", "amount", "id"):
+        first = words[0].lower() if words[0][0].isupper() else ""  # Team Tern
+        for word in (words[-1].lower(), first):
+            if word in _NOUNS and len(words) > 1:
+                return word
+        for suffix in ("service", "server", "team", "library"):
+            if re.search(rf"[a-z][-_]{suffix}$", name):
+                return suffix
+    if kind == "organisation":
+        return "company" if _COMPANY.search(name) else "organisation"
+    return "place" if kind == "place" else ""
+
+
+_ARTICLE = re.compile(r"(?:the|an?|our|my|his|her|their|its|each|every|all|no)\b", re.IGNORECASE)
+
+
+def with_article(name: str) -> str:
+    """ "the billing service" for a thing that the text writes in small letters; codes stay bare."""
+    plain = re.fullmatch(r"[a-z]+(?:[ -][a-z]+)*", name) is not None
+    plural = name.endswith("s") and not name.endswith(("ss", "us", "is"))
+    part = re.match(r"[a-z]+ of \S", name) is not None  # the middle of Budapest
+    if not (plain or part) or plural or _ARTICLE.match(name) or " " not in name:
+        return name
+    return f"the {name}"
+
+
+_ADVERBIAL = re.compile(
+    r"\b(?:to|at|from|outside|inside|ago|during|after|before|with|by|until|under|over|last|next)\b"
+)
+_OPENS_NO_NAME = _PREPOSITIONS | frozenset("is was are has go or and but among".split())
+# What manual pages say of their subject is a sentence, not a name.
+_SENTENCES = re.compile(r"option -|purpose$")
+
+
+def is_clean(triple: Triple) -> bool:
+    """Whether both ends can be things: no verb opens them, and nothing trails behind."""
+    if not triple.phrase or _SENTENCES.match(triple.relation):
+        return True
+    if triple.object.split()[:1] in (["Its"], ["its"]) or triple.object.startswith("The same"):
+        return False
+    listed = triple.phrase == triple.relation and triple.relation not in RELATIONS
+    if listed and triple.relation not in METADATA and not is_property(triple):
+        return False
+    one = parse_relation(triple.relation, triple.phrase, triple.object_kind)
+    happened = one is not None and _is_event(one, triple.object)
+    for name in (triple.subject,) if happened else (triple.subject, triple.object):
+        words = name.split()
+        small = words and words[0][0].islower()
+        verb = small and (is_third_person(words[0]) or words[0] in _OPENS_NO_NAME)
+        trails = len(words) > 2 and not name[0].isupper() and _ADVERBIAL.search(name)
+        doing = small and any(word.endswith("ing") for word in words)
+        if verb or doing or (trails and triple.object_kind not in LITERALS) or not words:
+            return False
+    return True
+
+
+# ---------------------------------------------------------------------------------- the questions
+
+
+def words_of(triple: Triple, pages: PageIndex) -> Relation:
+    """The words for this fact's relation; without any where the relation cannot be asked about."""
+    known = RELATIONS.get(triple.relation) or _KEYS.get(triple.relation)
+    if known is not None:
+        verb = triple.object.partition(" ")[0].casefold()
+        does = triple.relation != "purpose" or is_base(verb)
+        return known if does else Relation(ask=("What is X?",))
+    if match := re.fullmatch(r"option (-\S+)", triple.relation):
+        if not re.match(r"[A-Za-z]", triple.object) or triple.object[-1] in "-‐,":
+            return _NONE  # cut out of its line
+        flag = match[1]
+        ask = (f"What does the option {flag} of X do?", f"What does {flag} do in X?")
+        return Relation(ask=(*ask, f"What is the option {flag} of X for?"))
+    one = _predicate(triple) if is_clean(triple) else None
+    if one is None:
+        return _NONE
+    noun = type_noun(triple.object, triple.object_kind, pages)
+    return _words(one, noun, triple.object_kind, triple.object)
+
+
+def _is_event(one: Predicate, value: str) -> bool:
+    """Whether something happened to what a noun stands for: "the dividend of X was lifted"."""
+    first = value.split()[0] if value else ""
+    happened = is_past(first) and is_base(base_form(first)) and base_form(first) != first
+    happened = happened or first in ("was", "were", "has", "have")
+    return bool(one.noun) and happened and one.noun.split()[-1].casefold() not in ATTRIBUTES
+
+
+def is_property(triple: Triple) -> bool:
+    """Whether the key of a list or a table is a word for a property, so that it can be asked for.
+
+    "Default port" is one; the header of a table of results may be anything.
+    """
+    one = parse_relation(triple.relation, triple.phrase, triple.object_kind)
+    if one is None or not one.noun or _is_event(one, triple.object):
+        # A column "features" with numbers is a noun.
+        return one is not None and re.fullmatch(r"[\d.,]+", triple.object) is None
+    last = one.noun.split()[-1].casefold()
+    return last in ATTRIBUTES or last in ROLES or one.noun in ROLES or triple.relation in _KEYS
+
+
+def _words(one: Predicate, noun: str, kind: str, value: str) -> Relation:
+    if _is_event(one, value):
+        asks = (f"What happened to the {one.noun} of X?", f"What happened to X's {one.noun}?")
+        return Relation(ask=asks)
+    kind_of = kind or ("person" if noun == "person" else "")
+    ask = _noun_asks(one, kind_of) if one.noun else _verb_asks(one, noun, kind_of, value)
+    of: tuple[str, ...] = ()
+    if one.noun and kind_of not in LITERALS:
+        of = (f"the {one.noun} of X",)
+    elif noun and kind_of not in LITERALS:
+        of = _relative(one, noun)
+    first, last = _orders(one, kind_of)
+    same = _same(one, noun, kind_of)
+    return Relation(object=kind_of, of=of, ask=ask, first=first, last=last, same=same)
+
+
+def _noun_asks(one: Predicate, kind: str) -> tuple[str, ...]:
+    noun, be = one.noun, one.be
+    if noun.endswith("s") and not noun.endswith(("ss", "us", "is")) and be == "is":
+        be = "are"
+    role = noun in ROLES or noun.split()[-1] in ROLES or (noun.isupper() and noun.endswith("O"))
+    who = "Who" if kind == "person" or (role and kind in ("", "organisation")) else "What"
+    return (
+        f"{who} {be} the {noun} of X?",
+        f"{who} {be} X's {noun}?",
+        f"{who} {be} the {noun} of X?",
+    )
+
+
+def _verb_asks(one: Predicate, noun: str, kind: str, value: str) -> tuple[str, ...]:
+    """Questions for the object of a verb."""
+    if one.agent:
+        return () if kind in LITERALS else _agent_asks(one, noun, kind)
+    # "was X released", "does X support"
+    head = f"{one.be} X {one.participle}" if one.participle else f"{one.do} X {one.base}"
+    particle = " ".join(word for word in one.rest.split() if word in _PARTICLES)
+    preposition = one.rest.removeprefix(particle).strip()
+    short, full = f"{head} {particle}".rstrip(), f"{head} {one.rest}".rstrip()
+    if kind == "date":
+        return _date_asks(short, preposition, value)
+    if kind == "amount":
+        return _amount_asks(short, full, preposition, value)
+    if not kind and one.base in _MOTION and preposition in ("to", "from"):
+        return (f"Where {full}?",)
+    if not kind and preposition in ("in", "at", "near") and value[:1].isupper():
+        return (f"Where {short}?",)
+    if kind == "place" and preposition in ("in", "at", "near", "to", "from", "into"):
+        moved = f" {preposition}" if preposition in ("to", "from") else ""
+        where = f"Where {short}{moved}?"
+        return (where, where, f"Which {noun or 'place'} {full}?")
+    if noun == "person" or (not kind and one.base in _PERSONAL and value[:1].isupper()):
+        return (f"Who {full}?",)
+    what = f"What {full}?"
+    return (f"Which {noun} {full}?", f"Which {noun} {full}?", what) if noun else (what,)
+
+
+def _agent_asks(one: Predicate, noun: str, kind: str) -> tuple[str, ...]:
+    which = "Who" if noun in ("person", "") else f"Which {noun}"
+    which = "What" if kind == "thing" and not noun else which
+    return (f"{which} {one.active} X?",) * 2 + (f"{which} {one.be} X {one.participle} by?",)
+
+
+def _date_asks(short: str, preposition: str, value: str) -> tuple[str, ...]:
+    if preposition in ("since", "until", "by", "from"):
+        return (f"{preposition.capitalize()} when {short}?",)
+    if preposition not in ("on", "in", "at", ""):
+        return ()
+    year = re.fullmatch(r"[12]\d{3}", value) is not None
+    return (f"When {short}?", f"In which year {short}?") if year else (f"When {short}?",)
+
+
+def _amount_asks(short: str, full: str, preposition: str, value: str) -> tuple[str, ...]:
+    if preposition not in ("", "for", "at", "to"):
+        return ()
+    if _MONEY.search(value):
+        return (f"How much {full}?",)
+    if _DURATION.search(value):
+        return (f"How long {short}?",) if preposition in ("", "for") else ()
+    counted = _COUNTED.match(value)
+    return (f"How many {counted['noun']} {full}?",) if counted else ()
+
+
+def _relative(one: Predicate, noun: str) -> tuple[str, ...]:
+    """The object inside a longer question: "the team that owns X"."""
+    link = "who" if noun == "person" else "that"
+    if one.agent:
+        return (f"the {noun} {link} {one.active} X",)
+    verb = f"{one.be} {one.participle}" if one.participle else one.verb
+    said = f"X {verb} {one.rest}".rstrip()
+    return (f"the {noun} that {said}",) if noun != "person" else (f"the person {said}",)
+
+
+def _orders(one: Predicate, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which of two has the earlier date, or the smaller amount; and the later or larger."""
+    if one.noun and kind == "date":
+        return (
+            (f"Which has the earlier {one.noun}, X?",),
+            (f"Which has the later {one.noun}, X?",),
+        )
+    if one.noun and kind == "amount":
+        return ((f"Which has the lower {one.noun}, X?",), (f"Which has the higher {one.noun}, X?",))
+    if kind != "date" or one.rest not in ("on", "in", ""):
+        return (), ()
+    verb = f"was {one.participle}" if one.participle else past_of(one.verb)
+    if not one.participle and one.do != "did":
+        return (), ()
+    return (
+        (f"Which {verb} first, X?", f"Which {verb} earlier, X?"),
+        (f"Which {verb} later, X?", f"Which {verb} last, X?"),
+    )
+
+
+def _same(one: Predicate, noun: str, kind: str) -> tuple[str, ...]:
+    if kind in LITERALS:
+        return ()
+    if one.noun:
+        return (f"Do X have the same {one.noun}?", f"Is the {one.noun} of X the same?")
+    if not noun:
+        return ()
+    be = {"is": "Are", "was": "Were"}.get(one.be, one.be.capitalize())
+    if one.participle:
+        return (f"{be} X {one.participle} {one.rest} the same {noun}?",)
+    do = "Did" if one.do == "did" else "Do"
+    return (f"{do} X {one.base} {one.rest} the same {noun}?".replace("  ", " "),)
+
+
+def _predicate(triple: Triple) -> Predicate | None:
+    """The grammar of an open fact, or of a known relation that the text has in open words."""
+    relation = triple.relation
+    if relation in RELATIONS:
+        words = triple.phrase.split()
+        if len(words) < 2 or words[-1] not in _PREPOSITIONS or not is_participle(words[-2]):
+            return None
+        relation = " ".join(words[-2:])
+    return parse_relation(relation, triple.phrase, triple.object_kind)
+
+
+def confirm(triple: Triple, subject: str, value: str) -> str:
+    """The fact as a yes-or-no question with this object; "" where it has no such form."""
+    known = RELATIONS.get(triple.relation)
+    if known is not None and known.object == "person" and f"the {triple.relation} of X" in known.of:
+        return f"Is {value} the {triple.relation} of {subject}?"
+    one = _predicate(triple) if triple.relation not in _KEYS and is_clean(triple) else None
+    if one is None or (triple.object_kind == "date" and one.verb):
+        return ""
+    if len(value.split()) > MAX_CONFIRMED or value.endswith("."):
+        return ""
+    if triple.object_kind == "thing" and not _is_event(one, triple.object) and value[:1].islower():
+        return ""  # its article is lost
+    if _is_event(one, triple.object):
+        return f"Is it true that the {one.noun} of {subject} {value.removeprefix('the ')}?"
+    if one.noun:
+        return f"{one.be.capitalize()} {value} the {one.noun} of {subject}?"
+    opening = f"{one.be.capitalize()} {subject} {one.participle}"
+    if not one.participle:
+        opening = f"{one.do.capitalize()} {subject} {one.base}"
+    return re.sub(r"  +", " ", f"{opening} {one.rest} {value}?")
+
+
+def clause_of(triple: Triple, value: str) -> str:
+    """What the fact says of its subject: "is led by Mira Holt"; "" where that cannot be said."""
+    one = _predicate(triple) if triple.relation not in _KEYS and is_clean(triple) else None
+    return "" if one is None or _is_event(one, triple.object) else one.clause(value)
+
+
+def ask_option(triple: Triple, subject: str) -> tuple[str, str] | None:
+    """A question for the option of a command that does something, and the option."""
+    match = re.fullmatch(r"option (-\S+)", triple.relation)
+    first, _, rest = triple.object.partition(" ")
+    if match is None or not rest or not is_base(first.casefold()):
+        return None
+    return f"Which option of {subject} do you need to {first.casefold()} {rest}?", match[1]
