@@ -36,7 +36,7 @@ __all__ = [
     "search",
 ]
 
-NAMES = ("bm25", "hybrid-title", "tfidf-char", "tfidf-word")
+NAMES = ("bm25-title", "hybrid-title", "tfidf-char", "tfidf-word")
 HYBRID = "hybrid-title"
 KS = (4, 8, 10, 15, 25)
 K = 10  # where the paper predicts
