@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from suffice.cli.app import app
 from suffice.errors import InputError
 from suffice.evaluation.study import Study
+from suffice_research.par_rag import complexity
 from suffice_research.par_rag.published import FIGURE_2, TABLE_2, TABLE_4
 from suffice_research.par_rag.study import study
 
@@ -77,6 +79,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder.parent
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_questions_and_no_bert() -> Iterator[None]:
+    """The loop with every count takes eight times as long as once; the real encoder takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(complexity, "FORCED", 1)
+        patch.setattr(complexity, "small_bert", lambda: (None, "Left out the small BERT: a test"))
+        yield
+
+
 @pytest.fixture(scope="module")
 def done(data: Path) -> Study:
     return study(data=data, datasets=SETS[:1], gate="default")
@@ -88,6 +99,15 @@ def test_ours_stand_beside_the_papers(done: Study) -> None:
     assert row[2].paper == 0.73  # type: ignore[union-attr]
     assert done.table("Relative gain").cell("2wikimultihopqa", "the paper's") == 0.1639
     assert {row[0] for row in done.table("What each part").rows} == {"2wikimultihopqa"}
+
+
+def test_without_model_and_bert_the_study_says_what_it_left_out(done: Study) -> None:
+    assert [note.split()[2] for note in done.notes if note.startswith("Left out")] == [
+        *("exemplars", "the", "one-hop"),
+    ]
+    assert {row[0] for row in done.table("Every count forced").rows} == {"2wikimultihopqa"}
+    shares = done.table("Kinds of errors").rows[0][3:]
+    assert len(shares) == len(complexity.ERROR_KINDS)
 
 
 def test_the_same_seed_gives_the_same_bytes_and_a_page(data: Path, done: Study) -> None:
@@ -105,6 +125,7 @@ def test_a_model_can_be_asked_and_its_tokens_are_told(data: Path) -> None:
     assert rows.settings["model"] == "says"
     assert any(str(row[1]) == "ask, any exemplars" for row in rows.table("What each part").rows)
     assert rows.table("Table 4").rows
+    assert rows.table("Exemplars matched").rows[0][:2] == ("2wikimultihopqa", 1)
 
 
 def test_a_folder_without_the_data_is_refused_and_so_is_a_model_elsewhere(tmp_path: Path) -> None:

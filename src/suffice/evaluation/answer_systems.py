@@ -71,9 +71,18 @@ from suffice.types import Action, DocId, Document, Estimate, Hit, Step, Trace, V
 if TYPE_CHECKING:
     from suffice.gate.gate import Gate
 
-__all__ = ["AnswerSettings", "compare_answers", "draw_questions", "parse_systems"]
+__all__ = [
+    "AnswerExperiment",
+    "AnswerSettings",
+    "compare_answers",
+    "draw_questions",
+    "open_experiment",
+    "parse_systems",
+]
 
 BRIDGE = "bridge"
+# The bridge's weights are set by hand: the ranker that ships has seen these data sets.
+OPENED_ON_USE: Mapping[str, dict[str, Any]] = {BRIDGE: {"ranker": WeightedRanker()}, "dense": {}}
 PREFIXES = (2, 3, 4, 5, 6, 8)  # lengths of the lists that a fitted gate learns from
 THINNED = 8  # places that a thinned list is drawn from
 SETS = 2  # lists of either kind for a question
@@ -103,12 +112,12 @@ class InMemoryCorpus:
     def retriever(self, name: str | None = None) -> Retriever:
         name = name or self.default
         if name not in self.retrievers:
-            if name != BRIDGE:
+            if name not in OPENED_ON_USE:
                 hint = "choose it with --retriever"
                 raise NotReadyError(f"nothing here is searched by {name}", hint=hint)
-            factory = retriever_factories([BRIDGE])[BRIDGE]
-            opened = factory(self.store, encoder=self.encoder, ranker=WeightedRanker())
-            self.retrievers[BRIDGE] = CachedRetriever(opened) if self.cached else opened
+            factory = retriever_factories([name])[name]
+            opened = factory(self.store, encoder=self.encoder, **OPENED_ON_USE[name])
+            self.retrievers[name] = CachedRetriever(opened) if self.cached else opened
         return self.retrievers[name]
 
     def prefetch(self, questions: Sequence[str], *, k: int) -> None:
@@ -523,6 +532,57 @@ def compare_answers(
 
     Without a `clock` no seconds are counted, and nothing is searched twice.
     """
+    experiment = open_experiment(
+        dataset, settings, model=model, clock=clock, cache=cache, progress=progress
+    )
+    return experiment.compare(data=data, progress=progress)
+
+
+@dataclass(frozen=True)
+class AnswerExperiment:
+    """Drawn questions with their corpus and a gate for each, ready for any system."""
+
+    dataset: str
+    settings: AnswerSettings
+    questions: Sequence[GoldQuestion]
+    setup: AnswerSetup
+    gates: Sequence[Gate]
+    seen: int  # questions that their gate was fitted on
+
+    def compare(
+        self, *, data: Mapping[str, str] | None = None, progress: Progress | None = None
+    ) -> AnswerRun:
+        """What each system of the settings says to each question."""
+        found = run_systems(
+            self.questions,
+            self.setup,
+            self.gates,
+            systems=self.settings.systems,
+            progress=progress,
+        )
+        model, corpus = self.setup.model, len(self.setup.corpus.store)
+        name = None if model is None else component_name(model)
+        chosen = {**asdict(self.settings), "model": name, "seen": self.seen, "corpus": corpus}
+        return make_answer_run(
+            self.dataset,
+            self.questions,
+            found,
+            seed=self.settings.seed,
+            settings=chosen,
+            data=dict(data or {}),
+        )
+
+
+def open_experiment(
+    dataset: Dataset,
+    settings: AnswerSettings,
+    *,
+    model: LanguageModel | None = None,
+    clock: Callable[[], float] | None = None,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> AnswerExperiment:
+    """Draw the questions, index the corpus, and fit or open the gates."""
     seed = settings.seed
     questions = draw_questions(dataset, limit=settings.limit, seed=seed, part=settings.part)
     if not questions:
@@ -547,9 +607,4 @@ def compare_answers(
     gates, seen = gates_for_questions(
         dataset, questions, setup, seed=seed, progress=progress, **options
     )
-    found = run_systems(questions, setup, gates, systems=settings.systems, progress=progress)
-    name = None if model is None else component_name(model)
-    chosen = {**asdict(settings), "model": name, "seen": seen, "corpus": len(corpus.store)}
-    return make_answer_run(
-        dataset.name, questions, found, seed=seed, settings=chosen, data=dict(data or {})
-    )
+    return AnswerExperiment(dataset.name, settings, questions, setup, gates, seen)
