@@ -17,7 +17,9 @@ from suffice.evaluation.study import Study
 from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
 from suffice_research import SLOW_STUDIES, STUDY_NAMES
 from suffice_research.frames import published as published_module
+from suffice_research.frames import retrieval as frames_retrieval
 from suffice_research.magaf import published as magaf_published
+from suffice_research.par_rag import study as par_rag
 from suffice_research.published import PublishedTable
 
 
@@ -57,7 +59,7 @@ EXPERIMENTS = (
         "frames",
         "FRAMES, titles only, beside the paper's Tables 4 and 5",
         "Recall is the paper's coverage, complete its strict correctness. Which links count: decision 3.",
-        "--dataset frames --path $DATA/frames/test.tsv --retriever bm25-title,hybrid-title,tfidf-char,tfidf-word --k 4,8,10,15,25",
+        "--dataset frames --path $DATA/frames/test.tsv --retriever bm25-title,hybrid-title-paper,tfidf-char,tfidf-word --k 4,8,10,15,25",
         ("recall", "complete", "mrr"),
         (published_module.TABLE_4, published_module.TABLE_5),
     ),
@@ -188,6 +190,24 @@ def _study_figures(study: Study) -> dict[str, Figure]:
     return {f"{study.name}-{at}.svg": figure for at, figure in enumerate(chosen, start=1)}
 
 
+# What a study of the code as it is has in its settings: a stored one that differs is older.
+CURRENT_SETTINGS = {
+    "frames": ("retrievers", frames_retrieval.NAMES),
+    "par-rag": ("systems", (*par_rag.BASELINES, *par_rag.LOOPS)),
+}
+
+
+def older_than_code(study: Study) -> str:
+    """What the stored study lacks, and the command that measures it again; empty: nothing."""
+    name, wanted = CURRENT_SETTINGS.get(study.name, ("", ()))
+    if list(study.settings.get(name, [])) == list(wanted):
+        return ""
+    return (
+        f"**Older than the code.** This run had other {name} than the code has now ({', '.join(wanted)}). "
+        f"`make results PART={study.name}` measures it again."
+    )
+
+
 def study_page(study: Study) -> str:
     """docs/results/NAME.md"""
     return "\n".join(_study_lines(study))
@@ -201,6 +221,8 @@ def _study_lines(study: Study) -> Iterator[str]:
         f"Seed {study.seed}. In brackets: 95 % bootstrap interval over questions. In parentheses: the paper's figure, and how "
         "far ours is from it. `$DATA` is the folder of real data (see CONTRIBUTING).\n"
     )
+    if older := older_than_code(study):
+        yield f"{older}\n"
     yield from (f"- {line}" for line in study.summary)
     yield ""
     for section in study.sections:

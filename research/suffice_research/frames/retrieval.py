@@ -37,8 +37,8 @@ __all__ = [
     "search",
 ]
 
-NAMES = ("bm25-title", "hybrid-title", "tfidf-char", "tfidf-word")
-HYBRID = "hybrid-title"
+NAMES = ("bm25-title", "hybrid-title-paper", "tfidf-char", "tfidf-word")
+HYBRID = "hybrid-title-paper"
 KS = (4, 8, 10, 15, 25)
 K = 10  # where the paper predicts
 # The upper ends of the paper's bins of article counts; a question of one article, which the public

@@ -22,7 +22,8 @@ from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.study import Section, Study
 from suffice.protocols import LanguageModel, Progress, component_name
 from suffice.storage import package_versions, sha256_of
-from suffice_research.par_rag import complexity, stopping, tables
+from suffice_research.par_rag import choices, complexity, stopping, tables
+from suffice_research.par_rag.choices import Credibility, HeldSets
 from suffice_research.par_rag.complexity import Complexity, HopQuestions
 from suffice_research.stage_timer import StageTimer
 
@@ -96,6 +97,9 @@ def study(
     runs: dict[str, AnswerRun] = {}
     found: dict[str, Complexity] = {}
     sets: list[HopQuestions] = []
+    believed: dict[str, Credibility] = {}
+    held: dict[str, HeldSets] = {}
+    reranker, no_reranker = choices.cross_encoder()
     for name in datasets:
         folder = _folder(data, name)
         hashes |= {one.name: sha256_of(one) for one in sorted(folder.iterdir()) if one.is_file()}
@@ -108,6 +112,14 @@ def study(
         with clock(f"complexity of {name}"):
             found[name] = complexity.measure(experiment, progress=progress)
             sets.append(HopQuestions.of(dataset, experiment))
+        with clock(f"choices on {name}"):
+            if reranker is not None:
+                believed[name] = choices.measure_credibility(
+                    experiment, reranker, progress=progress
+                )
+            if gate == FITTED:
+                judged = choices.measure_held_sets(experiment, dataset, runs[name])
+                held |= {} if judged is None else {name: judged}
     single = complexity.one_hop_questions(data, seed=seed, limit=settings.limit or QUESTIONS)
     if data is not None and single is not None:
         sets.append(single)
@@ -119,7 +131,7 @@ def study(
     notes = (
         *NOTES,
         *(NO_MODEL if model is None else ()),
-        *((left_out,) if left_out else ()),
+        *(one for one in (left_out, no_reranker) if one),
         *(() if single else (f"Left out one-hop questions: there is no {complexity.SQUAD}.",)),
     )
     named = None if model is None else component_name(model)
@@ -149,6 +161,7 @@ def study(
                 "The paper classifies questions by hops with a small BERT, and plans and reviews by the class. Who counts best, and "
                 "what does a wrong count cost?",
             ),
+            *_choices(believed, held),
         ),
         summary=(*tables.findings(runs), *complexity.findings(sets, counts, found)),
         notes=notes,
@@ -165,6 +178,17 @@ def _folder(data: Path | None, name: str) -> Path:
             hint=f"pass --data with the folder that holds {', '.join(f'{one}/' for one in DATASETS)}",
         )
     return Path(data) / name
+
+
+def _choices(
+    believed: Mapping[str, Credibility], held: Mapping[str, HeldSets]
+) -> tuple[Section, ...]:
+    shown = (
+        *((choices.credibility_table(believed),) if believed else ()),
+        *((choices.agreement_table(held),) if held else ()),
+    )
+    says = "What decision 20 rests on, beside the rows of 'What each part is worth'."
+    return (Section("Choices of the loop", shown, says),) if shown else ()
 
 
 def _sections(runs: Mapping[str, AnswerRun], *, with_model: bool) -> tuple[Section, ...]:

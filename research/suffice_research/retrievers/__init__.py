@@ -30,7 +30,7 @@ __all__ = [
     "graph",
     "hybrid_metagraph",
     "hybrid_title",
-    "hybrid_title_lucene",
+    "hybrid_title_paper",
     "iterative",
     "metadata_tfidf",
     "ppr",
@@ -126,7 +126,7 @@ def tfidf_char(store: Store, *, ngrams: tuple[int, int] = (3, 5)) -> Retriever:
 
 
 def hybrid_title(
-    store: Store, *, weights: tuple[float, float, float] = TITLE, k1: float = TITLE_K1
+    store: Store, *, weights: tuple[float, float, float] = TITLE, k1: float = 1.2
 ) -> Retriever:
     """0.45 BM25 + 0.35 TF-IDF word + 0.20 TF-IDF char, each divided by its highest score."""
 
@@ -136,9 +136,9 @@ def hybrid_title(
     return _scored(store, signals, weights=weights)
 
 
-def hybrid_title_lucene(store: Store) -> Retriever:
-    """`hybrid-title` with the k1 = 1.2 of our own BM25: the shipped gates learned from its lists."""
-    return hybrid_title(store, k1=1.2)
+def hybrid_title_paper(store: Store) -> Retriever:
+    """`hybrid-title` with FRAMES' k1 = 1.5. The shipped gates learned from lists with 1.2."""
+    return hybrid_title(store, k1=TITLE_K1)
 
 
 def ppr(

@@ -79,8 +79,8 @@ SOURCES = (
         "frames",
         {"path": "frames/test.tsv"},
         "Apache-2.0",
-        ("bm25", "hybrid-title-lucene", "tfidf-char"),
-        "hybrid-title-lucene",
+        ("bm25", "hybrid-title", "tfidf-char"),
+        "hybrid-title",
     ),
     Source("controlled", {}, "made here from a seed", share=1 / 3),
 )

@@ -36,7 +36,7 @@ DEFAULT_RERANKER = "ms-marco-MiniLM-L-12-v2"
 BM25_AND_DENSE = (0.7, 0.3)
 RESEARCH_RETRIEVERS = (
     "tfidf metadata-tfidf dense-proxy graph hybrid-metagraph bm25-title tfidf-word "
-    "tfidf-char hybrid-title hybrid-title-lucene ppr iterative bridge-quality"
+    "tfidf-char hybrid-title hybrid-title-paper ppr iterative bridge-quality"
 ).split()
 
 
