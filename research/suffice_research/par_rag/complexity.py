@@ -68,7 +68,7 @@ SEEN, UNSEEN = "all data sets", "other data sets"
 ONE_HOP = "squad2"
 SQUAD = "squad2/dev.json.gz"
 TAUGHT = 300  # questions of each data set that a counter learns from
-FORCED = 150  # questions of each data set that run with every count
+FORCED, WITH_MODEL = 150, 10  # questions of each data set that run with every count
 ALWAYS, ASK = "always", "ask"
 SYSTEMS = {
     ALWAYS: ask_system(AskPolicy(), gated=False, always=True),
@@ -245,7 +245,8 @@ def measure(experiment: AnswerExperiment, *, progress: Progress | None = None) -
     """Run the loop on the experiment's first questions with every count of hops."""
     texts = [one.question.text for one in experiment.questions]
     judged = _whole([float(gate.hops([text])[0]) for gate, text in zip(experiment.gates, texts)])
-    questions = experiment.questions[:FORCED]
+    most = FORCED if experiment.setup.model is None else min(FORCED, WITH_MODEL)
+    questions = experiment.questions[:most]
     systems: dict[str, list[Any]] = {f"{name}, {hops}": [] for name in SYSTEMS for hops in HOPS}
     for done, (one, gate) in enumerate(zip(questions, experiment.gates), start=1):
         for name, system in SYSTEMS.items():
@@ -258,7 +259,7 @@ def measure(experiment: AnswerExperiment, *, progress: Progress | None = None) -
     return Complexity(
         make_answer_run(experiment.dataset, questions, systems, seed=experiment.settings.seed),
         np.array([one.gold.hops for one in questions], dtype=np.int64),
-        _whole([_planned(experiment, text, hops) for text, hops in zip(texts, judged)][:FORCED]),
+        _whole([_planned(experiment, text, hops) for text, hops in zip(texts[:most], judged)]),
         judged,
     )
 
@@ -372,7 +373,8 @@ def recovery_table(
     note = (
         "Exact match of the loop that always answers, with the counter's whole hops. In parentheses: the paper's recovery, by a "
         "language model; it does not say of which of the two shares. Kept: of the miscounted questions that the loop answers "
-        f"right when told the true count, those still right. n = up to {FORCED} questions of each data set. {INTERVALS}"
+        f"right when told the true count, those still right. Up to {FORCED} questions of each data set, {WITH_MODEL} with a "
+        f"model. {INTERVALS}"
     )
     return Table("Recovery from a wrong count", columns, tuple(rows), note)
 
@@ -429,7 +431,7 @@ def error_table(found: Mapping[str, Complexity]) -> Table:
             cells[0] = WithPublished(first, paper)
             rows.append((name, system, int(wrong.sum()), *cells))
     note = (
-        "Shares of the questions that are not answered right. Plan: it has more or fewer steps that search than the question needs "
+        "Shares of the questions that are not answered right, with the whole hops that the gate counts. Plan: it has more or fewer steps that search than the question needs "
         "documents (in parentheses: the paper's share of errors by plan misspecification). Evidence: the plan fits, but a needed "
         "document was not held. Nothing said: both fit, and the loop abstains or finds nothing. Reading: both fit, and what it "
         f"says is not the gold answer. {INTERVALS}"

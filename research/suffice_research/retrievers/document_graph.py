@@ -3,7 +3,7 @@
 The weight of an edge is the sum of 1.00 for a shared entity, 0.20 for the same category, 0.15 for
 the same source, and 0.10 for dates within 7 days, else 0.04 within 30. Several shared entities
 weigh no more than one: the paper gives 1.00 "when they share the same entity", its relation types
-are what adds up, and its mean densities (0.462 and 0.625) lie far below the 1.45 that this allows.
+are what adds up, and its mean densities (0.462 and 0.625) lie below the 1.45 that this allows.
 
 Category and source edges alone are quadratic in the documents, so these relations are kept as
 factors: B_r B_r' minus the diagonal, where B_r says which document carries which value. A product
