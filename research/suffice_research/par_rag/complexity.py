@@ -307,7 +307,7 @@ def counter_table(
     names = [f"{one.dataset}, n = {len(one.judged)}" for one in sets]
     note = (
         f"Accuracy of whole hops. No counter saw a judged question. 'All data sets': it learned from up to {TAUGHT} questions of "
-        "each, the other half; 'other data sets': from none of this one, which is what a new corpus is. A gate learned from the "
+        "each, the other half; 'other data sets': from none of this one, which is what a new corpus is, and no hop count is said that the others lack. A gate learned from the "
         "other half of its own data set. A data set whose questions need nearly always the same number is easy for whoever knows "
         f"it. The paper wants 0.80. {INTERVALS}"
     )
