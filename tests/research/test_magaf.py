@@ -8,6 +8,7 @@ collection, and the figures of the docs are those of the stored study.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,6 +121,7 @@ def test_the_gate_is_judged_on_the_same_questions_as_the_paper_s_predictors(smal
 
 
 def test_no_null_question_is_rejected_where_the_best_score_is_one(small):
+    table: Any
     (table,) = null_rejection(small)
     assert {row[1].measured.value for row in table.rows} == {0.0}
     assert table.cell("hybrid-metagraph", "own scores").value == 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def sets() -> list[HopQuestions]:
 def test_counters_learn_hops_and_a_data_set_can_be_left_out():
     gates = {"short": np.array([1, 1, 1, 2])}
     counts = complexity.counts_of(sets(), gates, encoder=Vectors())
-    table = complexity.counter_table(sets(), counts, seed=1)
+    table: Any = complexity.counter_table(sets(), counts, seed=1)
     assert table.cell(f"{complexity.HEAD}, all data sets", "all").value == 1.0
     assert table.cell(f"{complexity.LINEAR}, other data sets", "short, n = 4").value == 1.0
     assert table.cell("its gate", "short, n = 4").value == 0.75
@@ -89,7 +90,8 @@ def found() -> Complexity:
 
 def test_recovery_counts_only_what_was_miscounted():
     counts = {"its gate": {"village": np.array([3, 3, 1])}}
-    (row,) = complexity.recovery_table({"village": found()}, counts).rows
+    table: Any = complexity.recovery_table({"village": found()}, counts)
+    (row,) = table.rows
     counter, _, miscounted, all_the_same, with_true_count, kept, counted_right = row
     assert (counter, miscounted) == ("its gate", 2)
     assert all_the_same.measured.value == 0.5
@@ -102,14 +104,15 @@ def test_a_forced_count_is_wrong_for_every_question():
     for label in ("one less", "one more", "farthest"):
         assert (complexity._miscounted(gold, label) != gold).all()
         assert set(complexity._miscounted(gold, label)) <= set(complexity.HOPS)
-    table = complexity.forced_table({"village": found()})
+    table: Any = complexity.forced_table({"village": found()})
     assert [row[2] for row in table.rows[:3]] == ["one less", "one more", "farthest"]
     assert table.rows[0][-1].value == pytest.approx(1 / 3)  # the last question stays right
 
 
 def test_an_error_is_the_plan_s_before_it_is_the_reader_s():
     one = found()
-    (always, _) = complexity.error_table({"village": one}).rows
+    table: Any = complexity.error_table({"village": one})
+    (always, _) = table.rows
     assert always[2] == 1  # with the gate's counts only the first is wrong
     plan, evidence, silent, reading = always[3:]
     assert (plan.measured.value, evidence.value, silent.value, reading.value) == (0, 0, 0, 1)
@@ -121,7 +124,8 @@ def test_a_gate_that_is_told_the_hops_judges_as_before():
         def check_batch(self, pairs, **options):
             return ["verdict"] * len(pairs)
 
-    told = ToldHops(Gate(), 3.0)
+    gate: Any = Gate()
+    told: Any = ToldHops(gate, 3.0)
     assert told.hops(["a", "b"]) == [3.0, 3.0]
     assert told.check_batch([("q", [])]) == ["verdict"]
     assert not hasattr(told, "find_answer")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from docs.generators.results import CURRENT_SETTINGS, study_page
@@ -157,15 +158,16 @@ def test_a_gate_of_lists_is_compared_on_what_the_loop_held(
     held = [AnswerOutcome(None, tuple(one.gold.doc_ids)) for one in questions]
     run = make_answer_run("village", questions, {"always": held})
     taught: list[LabelledQuestion] = []
-    monkeypatch.setattr(
-        choices,
-        "gate_fitter",
-        lambda *_, **__: lambda examples: taught.extend(examples) or Agreeable(0.1),
-    )
+
+    def fit(examples: list[LabelledQuestion]) -> Agreeable:
+        taught.extend(examples)
+        return Agreeable(0.1)
+
+    monkeypatch.setattr(choices, "gate_fitter", lambda *_, **__: fit)
     found = choices.measure_held_sets(experiment, dataset, run)
     assert found is not None
     assert {one.question for one in taught}.isdisjoint(one.question.text for one in questions)
-    row = choices.agreement_table({"village": found}).rows[0]
+    row: Any = choices.agreement_table({"village": found}).rows[0]
     assert row[:4] == ("village", "all", len(questions), len(questions))
     assert (row[4].value, row[6].value) == (1.0, 0.0)
     whole = replace(experiment, settings=AnswerSettings(part="all"))

@@ -337,7 +337,7 @@ def question_annotations(
         "type accuracy": float(right.mean()),
         "hops, mean absolute error": float(apart.mean()),
     }
-    known = {
+    known: dict[str, tuple[Sequence[str | None], Floats]] = {
         "": (kinds, hops),
         GOLD_HOPS: (kinds, targets["hops"]),
         GUESSED: (named, hops),

@@ -97,10 +97,10 @@ def measure_credibility(
         if progress is not None:
             progress("judging citations", done, len(questions))
     values = np.array(opinions, dtype=float).reshape(-1, 2)
-    exact = ANSWER_METRICS["em"](answers, [[one] for one in gold]) if answers else []
-    return Credibility(
-        np.asarray(exact, dtype=float) > 0, values[:, 0], values[:, 1], experiment.settings.seed
-    )
+    right = np.zeros(0, dtype=bool)
+    if answers:
+        right = np.asarray(ANSWER_METRICS["em"](answers, [[one] for one in gold])) > 0
+    return Credibility(right, values[:, 0], values[:, 1], experiment.settings.seed)
 
 
 def credibility_table(found: Mapping[str, Credibility]) -> Table:

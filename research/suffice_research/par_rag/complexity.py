@@ -218,7 +218,8 @@ def small_bert() -> tuple[Encoder | None, str]:
 
 
 def _whole(values: npt.ArrayLike) -> Ints:
-    return np.clip(np.rint(np.asarray(values, dtype=float)), HOPS[0], HOPS[-1]).astype(np.int64)
+    nearest = np.rint(np.asarray(values, dtype=float))
+    return np.asarray(np.clip(nearest, HOPS[0], HOPS[-1]), dtype=np.int64)
 
 
 # ------------------------------------------------------------------------------------ the loop

@@ -67,7 +67,7 @@ class Signals:
     def agreement(self) -> Signal:
         return Agreement(self.corpus)
 
-    def bm25(self, **options: float) -> Signal:
+    def bm25(self, **options: Any) -> Signal:
         """`options` are those of Bm25."""
         return Bm25(self.corpus, **options)
 
@@ -90,7 +90,7 @@ class _CandidateSignals(Signals):
     def agreement(self) -> Signal:
         return _Agreement(Agreement(self.corpus, self.sample.vocabulary), self.mentions)
 
-    def bm25(self, **options: float) -> Signal:
+    def bm25(self, **options: Any) -> Signal:
         return _StoreScores("bm25", self.corpus, self.bm25_scores)
 
     def tfidf(
