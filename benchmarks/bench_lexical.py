@@ -153,11 +153,11 @@ def figures(name: str, scores: Scores, gold: npt.NDArray[np.bool_]) -> tuple[str
         return "", "", f"{(held[5] / needed).mean():.3f}", f"{(held[10] == needed).mean():.3f}"
     cells = [
         (held[int(metric.split("@")[1])] / needed).mean() - value
-        for metric, value in TABLE_4.figures["bm25"].items()
+        for metric, value in TABLE_4.figures["bm25-title"].items()
     ]
     cells += [
         (held[int(metric.split("@")[1])] == needed).mean() - value
-        for metric, value in TABLE_5.figures["bm25"].items()
+        for metric, value in TABLE_5.figures["bm25-title"].items()
     ]
     first = np.where(found.any(axis=1), 1 / (found.argmax(axis=1) + 1), 0).mean()
     return f"{np.abs(cells).max():.4f}", f"{first:.3f}", "", ""

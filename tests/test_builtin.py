@@ -22,7 +22,7 @@ from suffice_research import retrievers
 
 NAMES = (
     "tfidf metadata-tfidf dense-proxy graph hybrid-metagraph "
-    "bm25 tfidf-word tfidf-char hybrid-title "
+    "bm25 bm25-title tfidf-word tfidf-char hybrid-title hybrid-title-paper "
     "dense hybrid rrf ppr iterative filtered filtered-rerank bridge"
 ).split()
 

@@ -15,8 +15,11 @@ from typer.testing import CliRunner
 from suffice.cli.app import app
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.evaluation.figures import (
+    Arrow,
     Bars,
+    Box,
     Curves,
+    Diagram,
     Heatmap,
     Line,
     Lines,
@@ -76,6 +79,11 @@ FIGURES = (
     ),
     Heatmap(
         "by type", "share", ("tfidf", HOSTILE), ("null", "temporal"), ((0.1, None), (0.9, 0.5))
+    ),
+    Diagram(
+        "pipeline",
+        (Box("q", HOSTILE, 0, 0), Box("d", "word " * 90, 1.5, 1, 2), Box("e", "", 3, 1)),
+        (Arrow("q", "d", HOSTILE), Arrow("d", "e", "0.5", 0.3, head=False), Arrow("q", "q")),
     ),
 )
 
@@ -163,10 +171,17 @@ def test_every_kind_of_figure_comes_back_from_json_and_is_drawn_the_same_twice(f
     assert draw_figure(figure) == draw_figure(figure)
 
 
+def test_a_diagram_whose_arrow_leads_nowhere_is_refused():
+    record = figure_json(Diagram("lost", (Box("q", "question", 0, 0),), (Arrow("q", "nowhere"),)))
+    with pytest.raises(ValueError, match="nowhere"):
+        figure_from_json(record)
+
+
 def test_figures_without_anything_in_them_can_be_drawn():
     for figure in (
         Lines("empty", "x", "y", ()),
         Heatmap("empty", "x", (), (), ()),
+        Diagram("empty", ()),
         Bars("empty", "x", (), ("a", "b")),
     ):
         ElementTree.fromstring(draw_figure(figure))

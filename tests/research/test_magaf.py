@@ -8,6 +8,7 @@ collection, and the figures of the docs are those of the stored study.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,17 +21,19 @@ from suffice.evaluation.tables import Table, WithPublished
 from suffice_research.controlled import controlled_collection
 from suffice_research.magaf import published as paper
 from suffice_research.magaf import study
+from suffice_research.magaf.diagrams import question_graph
 from suffice_research.magaf.protocol import (
     HYBRID,
     MODELS,
     K,
     features_of,
-    gold_metadata,
     measure,
     model_outputs,
     parts_of,
+    question_annotations,
 )
-from suffice_research.magaf.tables import Setting
+from suffice_research.magaf.tables import Setting, null_rejection
+from suffice_research.paper_features import MAGAF
 
 STORED = (
     Path(__file__).resolve().parent.parent.parent / "docs" / "results" / "runs" / "study-magaf.json"
@@ -47,7 +50,10 @@ def test_the_paper_s_predictor_is_as_good_as_printed_on_the_test_part(cases):
     assert (len(parts.fit), len(parts.calibrate), len(parts.test)) == (1790, 382, 384)
     complete = np.array([case.complete for case in cases])
     (model,) = (one for one in MODELS if one.name == "MAGAF-calibrated")
-    output, _ = model_outputs(model, features_of(cases, gold_metadata(cases)), complete, parts, 42)
+    annotations, _ = question_annotations(cases, parts, 42)
+    table = features_of(cases, annotations[""])
+    assert (table[:, [one.name for one in MAGAF].index("top1")] == 1).all()  # as in its Table 10
+    output, _ = model_outputs(model, table, complete, parts, 42)
     predictions = Predictions(complete[parts.test].astype(float), output.p)
     auroc, ece = interval(predictions, "auroc", seed=42), interval(predictions, "ece", seed=42)
     assert auroc.low is not None
@@ -89,13 +95,13 @@ def test_every_table_and_figure_of_the_paper_is_there_and_ours_beside_it(small):
         "Table 1",
         "Table 3",
         *(f"Table {at}" for at in range(4, 12)),
-        *(f"Figure {at}" for at in range(3, 8)),
+        *(f"Figure {at}" for at in range(1, 8)),
     ):
         assert any(title.startswith(f"{wanted}.") for title in titles), wanted
     for beyond in (
         "Our gate against",
         "Null questions",
-        "Type and hop count predicted",
+        "Hop count given, type predicted",
         "What one expansion",
         "Risk",
         "ROC",
@@ -110,7 +116,24 @@ def test_the_gate_is_judged_on_the_same_questions_as_the_paper_s_predictors(smal
         len(measured.actions),
     }
     assert sizes == {len(measured.parts.test)}
-    assert set(measured.rows) >= {"MAGAF-calibrated", "MAGAF-calibrated, predicted", "our gate"}
+    names = {f"MAGAF-calibrated{one}" for one in ("", ", gold hops", ", predicted")}
+    assert set(measured.rows) >= names | {"our gate"}
+
+
+def test_no_null_question_is_rejected_where_the_best_score_is_one(small):
+    table: Any
+    (table,) = null_rejection(small)
+    assert {row[1].measured.value for row in table.rows} == {0.0}
+    assert table.cell("hybrid-metagraph", "own scores").value == 0.0
+    assert table.cell("tfidf", "own scores").value > 0.0
+
+
+def test_the_drawn_question_has_its_attention_and_its_edges(small):
+    drawn = question_graph(small)
+    attention = [float(one.label) for one in drawn.arrows if one.head]
+    assert sum(attention) == pytest.approx(1.0, abs=0.002)
+    assert attention == sorted(attention, reverse=True)
+    assert all(0 < float(one.label) <= 1.45 for one in drawn.arrows if not one.head)
 
 
 def test_what_is_complete_stays_complete_after_an_expansion(small):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,23 @@ from tests.small_world import BRIDGE, COMPARISON, FILMS, Says
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
+from suffice.datasets import load
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
+from suffice.evaluation.answer_systems import (
+    AnswerExperiment,
+    AnswerSettings,
+    AnswerSetup,
+    draw_questions,
+    open_corpus,
+)
+from suffice.evaluation.answers import AnswerOutcome, make_answer_run
 from suffice.evaluation.study import Study
-from suffice.types import Question
+from suffice.gate.training import LabelledQuestion
+from suffice.types import Action, Estimate, Question, Verdict
 from suffice_research.local_model import serve_gguf
+from suffice_research.par_rag import choices, complexity
+from suffice_research.par_rag import study as par_rag
 from suffice_research.par_rag.model_study import Unseen
 from suffice_research.par_rag.published import FIGURE_2, TABLE_2, TABLE_4
 from suffice_research.par_rag.study import study
@@ -84,6 +97,36 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder.parent
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_questions_and_no_bert() -> Iterator[None]:
+    """The loop with every count takes eight times as long as once; the real encoder takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(par_rag, "LOOPS", ("always", "always, no review", "ask", "ask, no gate"))
+        patch.setattr(complexity, "FORCED", 1)
+        patch.setattr(complexity, "small_bert", lambda: (None, "Left out the small BERT: a test"))
+        patch.setattr(choices, "ANSWERS", 2)
+        patch.setattr(choices, "cross_encoder", lambda: (Overlap(), ""))
+        yield
+
+
+class Overlap:
+    """A cross-encoder that counts common words."""
+
+    def score(self, question, texts):
+        return [float(len(set(question.split()) & set(text.split()))) for text in texts]
+
+
+class Agreeable:
+    """A gate that is as sure of every set."""
+
+    def __init__(self, p: float) -> None:
+        self.p = p
+
+    def check_batch(self, pairs, **_):
+        action = Action.ANSWER if self.p > 0.5 else Action.ABSTAIN
+        return [Verdict(Estimate(self.p, self.p, self.p), action) for _ in pairs]
+
+
 @pytest.fixture(scope="module")
 def done(data: Path) -> Study:
     return study(data=data, datasets=SETS[:1], gate="default")
@@ -95,6 +138,44 @@ def test_ours_stand_beside_the_papers(done: Study) -> None:
     assert row[2].paper == 0.73  # type: ignore[union-attr]
     assert done.table("Relative gain").cell("2wikimultihopqa", "the paper's") == 0.1639
     assert {row[0] for row in done.table("What each part").rows} == {"2wikimultihopqa"}
+
+
+def test_without_model_and_bert_the_study_says_what_it_left_out(done: Study) -> None:
+    assert [note.split()[2] for note in done.notes if note.startswith("Left out")] == [
+        *("exemplars", "the", "one-hop"),
+    ]
+    assert {row[0] for row in done.table("Every count forced").rows} == {"2wikimultihopqa"}
+    shares = done.table("Kinds of errors").rows[0][3:]
+    assert len(shares) == len(complexity.ERROR_KINDS)
+    assert done.table("Does a cross-encoder").rows[0][0] == "2wikimultihopqa"
+
+
+def test_a_gate_of_lists_is_compared_on_what_the_loop_held(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = load("2wikimultihopqa", data / "2wikimultihopqa")
+    settings = AnswerSettings(part="odd")
+    questions = draw_questions(dataset, part="odd")
+    setup = AnswerSetup(open_corpus(dataset))
+    gates = [Agreeable(0.9)] * len(questions)
+    experiment = AnswerExperiment("village", settings, questions, setup, gates, 0)  # type: ignore[arg-type]
+    held = [AnswerOutcome(None, tuple(one.gold.doc_ids)) for one in questions]
+    run = make_answer_run("village", questions, {"always": held})
+    taught: list[LabelledQuestion] = []
+
+    def fit(examples: list[LabelledQuestion]) -> Agreeable:
+        taught.extend(examples)
+        return Agreeable(0.1)
+
+    monkeypatch.setattr(choices, "gate_fitter", lambda *_, **__: fit)
+    found = choices.measure_held_sets(experiment, dataset, run)
+    assert found is not None
+    assert {one.question for one in taught}.isdisjoint(one.question.text for one in questions)
+    row: Any = choices.agreement_table({"village": found}).rows[0]
+    assert row[:4] == ("village", "all", len(questions), len(questions))
+    assert (row[4].value, row[6].value) == (1.0, 0.0)
+    whole = replace(experiment, settings=AnswerSettings(part="all"))
+    assert choices.measure_held_sets(whole, dataset, run) is None  # no other half to learn from
 
 
 def test_the_same_seed_gives_the_same_bytes_and_a_page(data: Path, done: Study) -> None:

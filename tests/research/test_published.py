@@ -81,7 +81,7 @@ def test_the_papers_figures_are_whole_and_plausible():
         assert (
             set(table.figures)
             == set(table.printed)
-            == {"bm25", "hybrid-title", "tfidf-char", "tfidf-word"}
+            == {"bm25-title", "hybrid-title-paper", "tfidf-char", "tfidf-word"}
         )
         for row in table.figures.values():
             assert list(row.values()) == sorted(row.values())  # reading deeper never loses

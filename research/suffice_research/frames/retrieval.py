@@ -1,5 +1,5 @@
 """FRAMES, first half of the paper: what the file holds and what four title retrievers find. Tables
-1 to 7, Figures 2 to 5.
+1 to 7, Figures 1 to 5.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.datasets.dataset import Dataset
-from suffice.evaluation.figures import Bars, Curves, Series
+from suffice.evaluation.figures import Arrow, Bars, Box, Curves, Diagram, Series
 from suffice.evaluation.metrics import Rankings, judge_rankings
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.significance import Interval, interval
@@ -22,6 +22,7 @@ from suffice.evaluation.study import Section
 from suffice.evaluation.tables import Cell, SignedNumber, Table, WithPublished
 from suffice.protocols import Progress
 from suffice_research.frames import published as paper
+from suffice_research.paper_features import FRAMES
 from suffice_research.published import PublishedTable
 
 __all__ = [
@@ -36,8 +37,8 @@ __all__ = [
     "search",
 ]
 
-NAMES = ("bm25", "hybrid-title", "tfidf-char", "tfidf-word")
-HYBRID = "hybrid-title"
+NAMES = ("bm25-title", "hybrid-title-paper", "tfidf-char", "tfidf-word")
+HYBRID = "hybrid-title-paper"
 KS = (4, 8, 10, 15, 25)
 K = 10  # where the paper predicts
 # The upper ends of the paper's bins of article counts; a question of one article, which the public
@@ -103,7 +104,7 @@ def _judge(cases: Sequence[RetrievedQuestion]) -> Rankings:
 
 
 def parsing(searched: SearchResults) -> Section:
-    """Tables 1, 2 and 3, Figure 2."""
+    """Figures 1 and 2, Tables 1, 2 and 3."""
     counts = searched.articles
     titles = {article for case in searched.cases() for article in case.gold.doc_ids}
     measured: dict[str, float] = {
@@ -118,6 +119,7 @@ def parsing(searched: SearchResults) -> Section:
     published = paper.TABLE_1.figures["collection"]
     rows = tuple((name, *_plain_beside(value, published[name])) for name, value in measured.items())
     shown = (
+        _pipeline(len(counts), len(titles)),
         Table(
             "Table 1. What the file holds", ("property", "measured", "paper", "difference"), rows
         ),
@@ -132,6 +134,49 @@ def parsing(searched: SearchResults) -> Section:
     )
     says = "Read from test.tsv alone. Which links name an article is decision 3; a question may carry several reasoning types."
     return Section("The questions", shown, says)
+
+
+def _pipeline(questions: int, titles: int) -> Diagram:
+    """Figure 1."""
+    families = Counter(one.family for one in FRAMES)
+    asked = families["query"] + families["reasoning"]
+    found = families["scores"] + families["overlap"]
+    given, computed, learned, out = 6, 0, 1, 2  # colours
+    boxes = (
+        Box("file", f"test.tsv: {questions:,} questions with links", 0, 0, given),
+        Box("titles", f"Parse links, normalise titles: {titles:,} articles", 1, 0, computed),
+        Box("search", "Four title retrievers over all of them", 2, 0, computed),
+        Box("ranking", f"Ranked titles, k = {KS[0]} to {KS[-1]}", 3, 0, computed),
+        Box("asked", f"{asked} features: prompt, reasoning types", 0, 1, computed),
+        Box("found", f"{found} features: scores, title overlap", 1, 1, computed),
+        Box("strict", f"Strict label: every article in the first {K}", 2, 1, given),
+        Box("coverage", "Coverage: share of the articles found", 3, 1, given),
+        Box("hops", "Hop count: secondary analysis only", 0, 2, given),
+        Box("models", "Three models, five stratified folds", 1, 2, learned),
+        Box("p", "p: is every article found?", 2, 2, out),
+        Box("action", "Answer, retrieve more, or abstain", 3, 2, out),
+    )
+    arrows = (
+        ("file", "titles"),
+        ("titles", "search"),
+        ("search", "ranking"),
+        ("ranking", "coverage"),
+        ("coverage", "strict"),
+        ("file", "asked"),
+        ("search", "found"),
+        ("asked", "models"),
+        ("found", "models"),
+        ("strict", "models"),
+        ("hops", "models"),
+        ("models", "p"),
+        ("p", "action"),
+    )
+    says = (
+        "Grey: known from the file's gold links alone, for measuring; blue: observable before an answer is generated; orange: "
+        "learned; green: what comes out."
+    )
+    title = "Figure 1. From the file to a probability"
+    return Diagram(title, boxes, tuple(Arrow(*ends) for ends in arrows), says)
 
 
 def _plain_beside(measured: float, published: float) -> tuple[Cell, ...]:

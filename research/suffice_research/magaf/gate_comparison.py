@@ -14,7 +14,7 @@ from suffice.evaluation.significance import Difference, Interval, compare, inter
 from suffice.evaluation.tables import Cell, Table
 from suffice.types import Action
 from suffice_research.magaf import published
-from suffice_research.magaf.protocol import EVERYONE, GATE, GUESSED, ModelOutput
+from suffice_research.magaf.protocol import EVERYONE, GATE, GOLD_HOPS, GUESSED, ModelOutput
 from suffice_research.magaf.tables import CALIBRATED, Setting
 
 __all__ = ["against_the_gate", "expansion", "guesses", "nulls", "on_all_questions"]
@@ -41,7 +41,7 @@ def against_the_gate(at: Setting) -> Table:
         rows.append(_published_row(at))
     note = (
         "Our gate less the other, with the 95 % paired bootstrap interval over the test questions. The gate is told neither "
-        "type nor hop count; the rows 'given' are. Best row: chosen on these same questions, in the paper's favour. better / "
+        "type nor hop count; the rows 'given' are told the type, those with 'gold hops' both. Best row: chosen on these same questions, in the paper's favour. better / "
         "worse: the interval leaves out 0; level: it does not."
     )
     columns = ("against", *JUDGED, "auroc, brier, ece")
@@ -51,7 +51,11 @@ def against_the_gate(at: Setting) -> Table:
 def _rivals(at: Setting) -> dict[str, dict[str, ModelOutput]]:
     """For each comparison the predictor that is compared by each metric."""
     found: dict[str, dict[str, ModelOutput]] = {}
-    for label, rows in (("given", at.measured.given), ("predicted", at.measured.predicted)):
+    for label, rows in (
+        ("given", at.measured.given),
+        ("gold hops", at.measured.oracle),
+        ("predicted", at.measured.predicted),
+    ):
         found[f"{CALIBRATED}, {label}"] = dict.fromkeys(JUDGED, rows[CALIBRATED])
         found[f"best row of each metric, {label}"] = {
             metric: rows[_best(at, rows, metric)] for metric in JUDGED
@@ -137,7 +141,7 @@ def nulls(at: Setting) -> Table:
     rows: list[tuple[Cell, ...]] = (
         [("fixed score rule, as the paper prints it", 0.0, 0.0, 0.0)] if at.with_paper else []
     )
-    for name in (CALIBRATED, CALIBRATED + GUESSED, GATE):
+    for name in (CALIBRATED, CALIBRATED + GOLD_HOPS, CALIBRATED + GUESSED, GATE):
         outputs = measured.rows[name]
         rows.append(
             (
@@ -174,31 +178,34 @@ def _turned_away(
 
 
 def guesses(at: Setting) -> Table:
-    """How well type and hop count are guessed, and what the paper's predictor loses by the guess."""
+    """How well type and hop count are guessed, and what the paper's predictor gains by the truth and
+    loses by the guess.
+    """
     measured = at.measured
     rows: list[tuple[Cell, ...]] = [
-        (name, value, None, None) for name, value in measured.guessed.items()
+        (name, value, None, None, None, None) for name, value in measured.guessed.items()
     ]
     for metric in JUDGED:
-        given, guessed = (
-            at.of(one[CALIBRATED], metric) for one in (measured.given, measured.predicted)
+        paper, oracle, guessed = (
+            one[CALIBRATED] for one in (measured.given, measured.oracle, measured.predicted)
         )
-        ours, theirs = (
-            measured.predictions(one[CALIBRATED]) for one in (measured.predicted, measured.given)
+        base = measured.predictions(paper)
+        apart = (
+            compare(measured.predictions(one), base, metric, seed=measured.seed)
+            for one in (oracle, guessed)
         )
-        rows.append(
-            (
-                f"{metric} of {CALIBRATED}",
-                guessed,
-                given,
-                compare(ours, theirs, metric, seed=measured.seed),
-            )
-        )
+        figures = (at.of(one, metric) for one in (paper, oracle, guessed))
+        rows.append((f"{metric} of {CALIBRATED}", *figures, *apart))
+    note = (
+        "The first column is the paper's: type given, hop count estimated. Gold hops: the data set's own count, an oracle. "
+        "Predicted: the type, too. Estimates come from the question's words, by a linear model of the fit part. A null question "
+        "counts as 0 hops. The last two columns: less the paper's."
+    )
     return Table(
-        f"Type and hop count predicted instead of given, {at.where}",
-        ("figure", "predicted", "given", "difference"),
+        f"Hop count given, type predicted, {at.where}",
+        ("figure", "estimated", "gold hops", "predicted", "by gold hops", "by predicted type"),
         tuple(rows),
-        "Predicted from the question's words by a linear model of the fit part. A null question counts as 0 hops.",
+        note,
     )
 
 

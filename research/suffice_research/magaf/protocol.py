@@ -2,9 +2,10 @@
 hits, our gate beside them.
 
 70 % of the questions are for fitting, 15 % for calibration and threshold, 15 % for every figure.
-The paper is told each question's type and hop count (*given*). In use nobody tells them, so each
-predictor stands here a second time with both *predicted* from the question's words. The gate is
-told neither, and learns from the first two parts together.
+The paper is told each question's type and estimates its hop count (*given*). Two more rows of each
+predictor stand beside it: with the hop count that only the data set knows (*gold hops*, an oracle),
+and with the type guessed from the question's words as well (*predicted*), since in use nobody tells
+it. The gate is told neither, and learns from the first two parts together.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EVERYONE",
     "GATE",
+    "GOLD_HOPS",
     "GUESSED",
     "HYBRID",
     "MODELS",
@@ -44,10 +46,10 @@ __all__ = [
     "ModelOutput",
     "Parts",
     "features_of",
-    "gold_metadata",
     "measure",
     "model_outputs",
     "parts_of",
+    "question_annotations",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -55,7 +57,7 @@ Ints = npt.NDArray[np.intp]
 
 RETRIEVERS = ("tfidf", "metadata-tfidf", "dense-proxy", "graph", "hybrid-metagraph")
 HYBRID, K = "hybrid-metagraph", 4
-GATE, GUESSED = "our gate", ", predicted"
+GATE, GOLD_HOPS, GUESSED = "our gate", ", gold hops", ", predicted"
 EVERYONE = 3  # folds for the figures on all questions: each costs a fit of the gate
 # of the fit part, so that no predictor is fitted on a type or hop count that was guessed in
 # hindsight
@@ -133,13 +135,15 @@ class Measurements:
     after: npt.NDArray[np.bool_]  # complete with the next four hits as well
     share: Floats  # of the gold found
     kinds: tuple[str, ...]
-    given: Mapping[str, ModelOutput]
-    predicted: Mapping[str, ModelOutput]
+    given: Mapping[str, ModelOutput]  # types given, hops estimated: the paper's rows
+    oracle: Mapping[str, ModelOutput]  # types and hops given
+    predicted: Mapping[str, ModelOutput]  # types and hops estimated
     ablation: Mapping[str, ModelOutput]
     gate: ModelOutput
     actions: tuple[str, ...]
     policy: str
-    features: Floats  # (test, 20), types and hops given
+    features: Floats  # (test, 20), types given, hops estimated
+    example: RetrievedQuestion  # of the test part, for a drawing
     importances: Mapping[str, float]
     guessed: Mapping[str, float]  # how well types and hops are predicted
     timings: Mapping[str, float]
@@ -155,6 +159,7 @@ class Measurements:
         """Every predictor under the name that it has in tables."""
         return {
             **self.given,
+            **{name + GOLD_HOPS: outputs for name, outputs in self.oracle.items()},
             **{name + GUESSED: outputs for name, outputs in self.predicted.items()},
             GATE: self.gate,
         }
@@ -177,14 +182,14 @@ def measure(
     parts = parts_of(cases, seed)
     complete = np.array([case.complete for case in cases])
     clock.lap("cases")
-    question_labels, guessed = predicted_metadata(cases, parts, seed)
-    tables = [features_of(cases, one) for one in (gold_metadata(cases), question_labels)]
+    annotations, guessed = question_annotations(cases, parts, seed)
+    tables = {name: features_of(cases, one) for name, one in annotations.items()}
     clock.lap("features")
-    given, predicted = (
-        {one.name: model_outputs(one, table, complete, parts, seed)[0] for one in MODELS}
-        for table in tables
-    )
-    ablation = {one.name: model_outputs(one, tables[0], complete, parts, seed) for one in ABLATION}
+    outputs = {
+        name: {one.name: model_outputs(one, table, complete, parts, seed)[0] for one in MODELS}
+        for name, table in tables.items()
+    }
+    ablation = {one.name: model_outputs(one, tables[""], complete, parts, seed) for one in ABLATION}
     clock.lap("predictors")
     gate, actions, policy = _gate(cases, parts, seed)
     clock.lap("gate")
@@ -201,13 +206,15 @@ def measure(
         after=np.array([_holds(case, case.deeper) for case in test]),
         share=np.array([_share(case) for case in test]),
         kinds=tuple(case.gold.kind or "" for case in test),
-        given=given,
-        predicted=predicted,
+        given=outputs[""],
+        oracle=outputs[GOLD_HOPS],
+        predicted=outputs[GUESSED],
         ablation={name: outputs for name, (outputs, _) in ablation.items()},
         gate=gate,
         actions=actions,
         policy=policy,
-        features=tables[0][parts.test],
+        features=tables[""][parts.test],
+        example=_example(test),
         importances=_importances(ablation["full"][1]),
         guessed=guessed,
         timings=clock.laps,
@@ -283,25 +290,21 @@ def features_of(cases: Sequence[RetrievedQuestion], question_labels: QuestionAnn
     return magaf_features(evidence, question_labels=question_labels).astype(float)
 
 
+def _example(cases: Sequence[RetrievedQuestion]) -> RetrievedQuestion:
+    """The first that holds some of what it needs, but not all; else the first."""
+    return next((case for case in cases if 0 < _share(case) < 1), cases[0])
+
+
 # ---- types and hops
 
 
-def gold_metadata(cases: Sequence[RetrievedQuestion]) -> QuestionAnnotations:
-    """Type and hop count as the data set knows them."""
-    return QuestionAnnotations(
-        [case.gold.kind for case in cases],
-        [()] * len(cases),
-        [float(case.gold.hops) for case in cases],
-    )
-
-
-def predicted_metadata(
+def question_annotations(
     cases: Sequence[RetrievedQuestion], parts: Parts, seed: int
-) -> tuple[QuestionAnnotations, dict[str, float]]:
-    """Type and hop count of every question, guessed from its words by a model of the fit part, and
-    how good the guess is.
+) -> tuple[dict[str, QuestionAnnotations], dict[str, float]]:
+    """Type and hop count of every question, by the suffix of the rows that read them: "" for those
+    of the paper, GOLD_HOPS, GUESSED; and how good the guesses are.
 
-    Questions of the fit part are guessed by a model of its other folds: a guess in hindsight would
+    What is guessed comes from the question's words, by a model of the fit part. Questions of the fit part are guessed by a model of its other folds: a guess in hindsight would
     look better than it is.
     """
     from suffice.gate.question import QuestionModel, WordTable, parse_question
@@ -334,7 +337,16 @@ def predicted_metadata(
         "type accuracy": float(right.mean()),
         "hops, mean absolute error": float(apart.mean()),
     }
-    return QuestionAnnotations(named, [()] * len(cases), hops.tolist()), guessed
+    known: dict[str, tuple[Sequence[str | None], Floats]] = {
+        "": (kinds, hops),
+        GOLD_HOPS: (kinds, targets["hops"]),
+        GUESSED: (named, hops),
+    }
+    labels: list[tuple[str, ...]] = [()] * len(cases)
+    return {
+        suffix: QuestionAnnotations(types, labels, counts.tolist())
+        for suffix, (types, counts) in known.items()
+    }, guessed
 
 
 # ---- predictors
@@ -380,7 +392,7 @@ def _gate(
 
 def _on_folds(
     cases: Sequence[RetrievedQuestion],
-    tables: Sequence[Floats],
+    tables: Mapping[str, Floats],
     complete: npt.NDArray[np.bool_],
     seed: int,
     progress: Progress | None,
@@ -396,14 +408,14 @@ def _on_folds(
     models = [one for one in MODELS if one.name in ("GBDT-all", "MAGAF-calibrated")]
     p = {
         name: np.zeros(len(cases))
-        for name in (*(one.name + word for word in ("", GUESSED) for one in models), GATE)
+        for name in (*(one.name + suffix for suffix in tables for one in models), GATE)
     }
     for at, (rest, test) in enumerate(grouped_folds(texts, complete, EVERYONE, seed), start=1):
         fit, calibrate = grouped_folds([texts[one] for one in rest], complete[rest], FOLDS, seed)[0]
         parts = Parts(rest[fit], rest[calibrate], test)
-        for table, word in zip(tables, ("", GUESSED)):
+        for suffix, table in tables.items():
             for one in models:
-                p[one.name + word][test] = model_outputs(one, table, complete, parts, seed)[0].p
+                p[one.name + suffix][test] = model_outputs(one, table, complete, parts, seed)[0].p
         p[GATE][test] = _gate(cases, parts, seed)[0].p
         if progress is not None:
             progress("judging all questions by folds", at, EVERYONE)

@@ -40,7 +40,8 @@ QUESTIONS = 60  # of each data set
 GATE = "default"
 ALONE, NAIVE, ONCE, ALWAYS, ASK = "model alone", "naive", "along links", "always", "ask"
 GATED, ALWAYS_READER, ASK_READER = "gate, then loop", "always, reader", "ask, reader"
-SYSTEMS = (ALONE, NAIVE, ONCE, ALWAYS, GATED, ASK, ALWAYS_READER, ASK_READER)
+SAME_EXEMPLARS = "ask, any exemplars"
+SYSTEMS = (ALONE, NAIVE, ONCE, ALWAYS, GATED, ASK, SAME_EXEMPLARS, ALWAYS_READER, ASK_READER)
 NOTES = (
     "model alone answers without a document. naive reads the first five hits once, along links what the bridge retriever "
     "finds, ten documents, once. always is the loop without a gate, as the paper's is; ask is the loop that says nothing "
@@ -145,7 +146,12 @@ def model_study(
 def _sections(runs: Mapping[str, AnswerRun]) -> Iterator[Section]:
     yield Section(
         "With a language model, beside the paper",
-        (tables.table_2(runs, SYSTEMS), tables.table_4(runs, SYSTEMS), saved_calls(runs)),
+        (
+            tables.table_2(runs, SYSTEMS),
+            tables.table_4(runs, SYSTEMS),
+            saved_calls(runs),
+            tables.exemplars(runs),
+        ),
         "In parentheses: the paper's figure, by its own language model.",
     )
     for name, run in runs.items():

@@ -14,7 +14,7 @@ from typing import Any
 
 from suffice.datasets import load
 from suffice.evaluation import answers as shown
-from suffice.evaluation.answer_systems import AnswerSettings, compare_answers
+from suffice.evaluation.answer_systems import AnswerSettings, open_experiment
 from suffice.evaluation.answers import AnswerRun
 from suffice.evaluation.gate_evaluation import FITTED
 from suffice.evaluation.result_files import source_commit
@@ -22,7 +22,9 @@ from suffice.evaluation.study import Section, Study
 from suffice.protocols import LanguageModel, Progress
 from suffice.storage import package_versions, sha256_of
 from suffice_research.papers import with_items
-from suffice_research.par_rag import stopping, tables
+from suffice_research.par_rag import choices, complexity, stopping, tables
+from suffice_research.par_rag.choices import Credibility, HeldSets
+from suffice_research.par_rag.complexity import Complexity, HopQuestions
 from suffice_research.par_rag.model_study import DATASETS_WITH_MODEL, data_folder, model_study
 from suffice_research.stage_timer import StageTimer
 
@@ -33,7 +35,10 @@ DATASETS = ("2wikimultihopqa", "hotpotqa", "musique")
 PART = "odd"
 QUESTIONS = 300  # of each data set
 BASELINES = ("single passage", "naive", "fixed k", "along links", "interleaved", "max rounds")
-LOOPS = ("always", "always, no review", "ask", "ask, no gate", "ask, no review", "ask, fixed alpha")
+LOOPS = (
+    *("always", "always, no review", "ask", "ask, no gate", "ask, no review", "ask, fixed alpha"),
+    *("ask, dense first", "ask, hybrid survey"),
+)
 BY_KIND = ("single passage", "fixed k", "along links", "interleaved", "always", "ask")
 NOTES = (
     "The paper's planner, reader and reviewer is a language model of the largest kind (Qwen-Plus in the first version, whose "
@@ -53,7 +58,12 @@ NOTES = (
     "the plan's.",
     "always is the loop without a gate, as the paper's is: it says whatever it has found. ask says nothing where the gate or "
     "the review does not agree, and that counts as wrong in exact match, F1 and accuracy.",
-    "The paper's ablation of exemplars has no counterpart without a language model: the rules are shown none.",
+    "The paper's classifier of complexity is a BERT with linguistic features that we do not have. Beside our counters stands one of "
+    "its kind: logistic regression over the vectors of a small BERT. One-hop questions are SQuAD's, where the paper has TriviaQA's.",
+)
+NO_MODEL = (
+    "Left out exemplars matched by complexity, on and off, and tokens: without a language model the rules are shown no exemplars "
+    "and send nothing. With --model both are measured.",
 )
 
 
@@ -88,13 +98,43 @@ def study(
         systems=systems, part=PART, limit=limit or QUESTIONS, gate=gate or FITTED, seed=seed
     )
     runs: dict[str, AnswerRun] = {}
+    found: dict[str, Complexity] = {}
+    sets: list[HopQuestions] = []
+    believed: dict[str, Credibility] = {}
+    held: dict[str, HeldSets] = {}
+    reranker, no_reranker = choices.cross_encoder()
     for name in datasets:
         folder = data_folder(data, name, datasets)
         hashes |= {one.name: sha256_of(one) for one in sorted(folder.iterdir()) if one.is_file()}
+        dataset = load(name, folder)
         with clock(f"answering {name}"):
-            runs[name] = compare_answers(
-                load(name, folder), settings, cache=cache, progress=progress
-            )
+            experiment = open_experiment(dataset, settings, cache=cache, progress=progress)
+            runs[name] = experiment.compare(progress=progress)
+        with clock(f"complexity of {name}"):
+            found[name] = complexity.measure(experiment, progress=progress)
+            sets.append(HopQuestions.of(dataset, experiment))
+        with clock(f"choices on {name}"):
+            if reranker is not None:
+                believed[name] = choices.measure_credibility(
+                    experiment, reranker, progress=progress
+                )
+            if settings.gate == FITTED:
+                judged = choices.measure_held_sets(experiment, dataset, runs[name])
+                held |= {} if judged is None else {name: judged}
+    single = complexity.one_hop_questions(data, seed=seed, limit=settings.limit or QUESTIONS)
+    if data is not None and single is not None:
+        sets.append(single)
+        hashes["squad2/dev.json.gz"] = sha256_of(Path(data) / complexity.SQUAD)
+    with clock("counting hops"):
+        encoder, left_out = complexity.small_bert()
+        gates = {name: one.gate for name, one in found.items()}
+        counts = complexity.counts_of(sets, gates, encoder=encoder)
+    notes = (
+        *NOTES,
+        *NO_MODEL,
+        *(one for one in (left_out, no_reranker) if one),
+        *(() if single else (f"Left out one-hop questions: there is no {complexity.SQUAD}.",)),
+    )
     return Study(
         name="par-rag",
         title="PAR-RAG: plan, act, review, and the gate",
@@ -106,17 +146,48 @@ def study(
             "systems": list(systems),
         },
         data=hashes,
-        sections=_sections(runs),
-        summary=tuple(tables.findings(runs)),
-        notes=NOTES,
+        sections=(
+            *_sections(runs),
+            Section(
+                "Complexity: how many hops",
+                (
+                    complexity.counter_table(sets, counts, seed=seed),
+                    complexity.confusion_table(sets, counts, seed=seed),
+                    complexity.recovery_table(found, counts),
+                    complexity.forced_table(found),
+                    complexity.error_table(found),
+                ),
+                "The paper classifies questions by hops with a small BERT, and plans and reviews by the class. Who counts best, and "
+                "what does a wrong count cost?",
+            ),
+            *_choices(believed, held),
+        ),
+        summary=(*tables.findings(runs), *complexity.findings(sets, counts, found)),
+        notes=notes,
         timings=clock.seconds,
         commit=source_commit(),
         packages=package_versions(),
     )
 
 
+def _choices(
+    believed: Mapping[str, Credibility], held: Mapping[str, HeldSets]
+) -> tuple[Section, ...]:
+    shown = (
+        *((choices.credibility_table(believed),) if believed else ()),
+        *((choices.agreement_table(held),) if held else ()),
+    )
+    says = "What decision 20 rests on, beside the rows of 'What each part is worth'."
+    return (Section("Choices of the loop", shown, says),) if shown else ()
+
+
 def _sections(runs: Mapping[str, AnswerRun]) -> tuple[Section, ...]:
-    others = [tables.table_2(runs), tables.gains(runs), tables.figure_2(runs)]
+    others = [
+        tables.table_2(runs),
+        tables.gains(runs),
+        tables.figure_2(runs),
+        tables.table_4(runs),
+    ]
     worth = [tables.kinds(runs), tables.ablations(runs)]
     sections = [
         Section(

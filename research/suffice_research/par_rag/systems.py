@@ -2,6 +2,8 @@
 
 interleaved       each sentence that was read is the next query, as IRCoT's thoughts are
 max rounds        `ask` without a gate; every step is searched again, however sure it is
+dense first       `ask` searches sub-questions by vectors alone, as the paper does
+hybrid survey     `ask` searches the whole question by words and vectors, not along links
 ..., no review    and so on: `ask` with one part switched off
 model alone       the language model answers from what it knows: no document is searched
 gate, then loop   one search; if the gate finds it complete, it is read once, else the loop runs
@@ -101,6 +103,8 @@ SYSTEMS: Mapping[str, System] = {
     "always, no review": ask_system(AskPolicy(repair_steps=False), gated=False, always=True),
     "ask, no review": ask_system(AskPolicy(repair_steps=False)),
     "ask, fixed alpha": ask_system(AskPolicy(accuracy_weight=0.5)),
+    "ask, dense first": ask_system(AskPolicy(retriever="dense")),
+    "ask, hybrid survey": ask_system(AskPolicy(survey_retriever=None)),
     "ask, any exemplars": ask_system(AskPolicy(match_complexity=False)),
     "model alone": answer_alone,
     "gate, then loop": loop_if_incomplete,

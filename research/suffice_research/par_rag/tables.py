@@ -22,7 +22,16 @@ from suffice_research.par_rag.stopping import (
 )
 from suffice_research.published import PublishedTable
 
-__all__ = ["ablations", "figure_2", "findings", "gains", "kinds", "table_2", "table_4"]
+__all__ = [
+    "ablations",
+    "exemplars",
+    "figure_2",
+    "findings",
+    "gains",
+    "kinds",
+    "table_2",
+    "table_4",
+]
 
 Runs = Mapping[str, AnswerRun]
 Floats = npt.NDArray[np.float64]
@@ -84,14 +93,29 @@ def figure_2(runs: Runs) -> Table:
 
 
 def table_4(runs: Runs, systems: Collection[str] | None = None) -> Table:
-    ours = _nearest(systems)
-    return _beside(
-        runs,
-        TABLE_4,
-        ours,
-        {"tokens": "tokens"},
-        "Ours (the paper's). Seconds are those of a machine, and not compared.",
+    note = "Ours (the paper's). Seconds are those of a machine, and not compared."
+    if systems is None:
+        note += " No language model took part, so that ours spend no tokens."
+    return _beside(runs, TABLE_4, _nearest(systems), {"tokens": "tokens"}, note)
+
+
+def exemplars(runs: Runs) -> Table:
+    """Plans after exemplars of the question's complexity, and after the same for all."""
+    matched, same = ASK, f"{ASK}, any exemplars"
+    measures = {"em": "EM", "token_f1": "F1", "answered": "answered", "tokens": "tokens"}
+    rows: list[tuple[Cell, ...]] = []
+    for name, run in runs.items():
+        cells: list[Cell] = []
+        for measure in measures:
+            cells += [run.figure(matched, measure), run.above(matched, same, measure)]
+        rows.append((name, len(run), *cells))
+    columns = [column for title in measures.values() for column in (title, f"{title}, gained")]
+    note = (
+        f"{ASK} as it is, and how far it is above itself with the same exemplars for every question. In brackets: 95 % bootstrap "
+        "interval, paired."
     )
+    title = "Exemplars matched by complexity"
+    return Table(title, ("data set", "n", *columns), tuple(rows), note)
 
 
 def gains(runs: Runs) -> Table:

@@ -8,13 +8,14 @@ documents that were there when it was made.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from suffice.protocols import Encoder, Retriever, Store
 from suffice.retrieval.builtin import DEFAULT_ENCODER, hybrid
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
-from suffice.retrieval.ranking import Signal
+from suffice.retrieval.ranking import Filters, HitLists, Signal
 from suffice.retrieval.search import ListFusion, SignalRetriever
 from suffice_research.retrievers.candidates import CandidateRetriever, Signals
 from suffice_research.retrievers.document_graph import DocumentGraph, GraphSignal
@@ -23,10 +24,13 @@ from suffice_research.retrievers.pagerank import PageRank
 from suffice_research.retrievers.signals import Analyzer, Blend, DenseProxy
 
 __all__ = [
+    "BestIsOne",
+    "bm25_title",
     "dense_proxy",
     "graph",
     "hybrid_metagraph",
     "hybrid_title",
+    "hybrid_title_paper",
     "iterative",
     "metadata_tfidf",
     "ppr",
@@ -37,6 +41,7 @@ __all__ = [
 
 METAGRAPH = (0.58, 0.42, 0.001)  # lexical, metadata, graph: MAGAF 3.3
 TITLE = (0.45, 0.35, 0.20)  # BM25, TF-IDF word, TF-IDF char: FRAMES
+TITLE_K1 = 1.5  # of FRAMES' BM25
 # MAGAF leaves these open. Metadata weighs least in Metadata-TF-IDF and the graph's seeds, more in
 # Dense-proxy, most in Hybrid-MetaGraph, as the order of its Table 3 suggests: see
 # docs/decisions/0006-lexical.md.
@@ -79,14 +84,35 @@ def graph(store: Store, *, weights: tuple[float, float] = (0.5, 0.5), seeds: int
 def hybrid_metagraph(
     store: Store, *, weights: tuple[float, float, float] = METAGRAPH, seeds: int = 20
 ) -> Retriever:
-    """0.58 lexical + 0.42 metadata + 0.001 graph, each divided by its highest score."""
+    """norm(0.58 lexical + 0.42 metadata + 0.001 graph), the parts normalised as well.
+
+    To normalise is to divide by the question's highest score: the first hit has score 1.
+    """
 
     def supported(of: Signals) -> list[Signal]:
         signals = _lexical_and_metadata(of)
         blend = Blend(signals, weights=weights[:2])
         return [*signals, GraphSignal(DocumentGraph(of.corpus), blend, count=seeds)]
 
-    return _scored(store, supported, weights=weights, neighbours=True)
+    return BestIsOne(_scored(store, supported, weights=weights, neighbours=True))
+
+
+@dataclass(frozen=True)
+class BestIsOne:
+    """A retriever whose scores are divided by the highest of each question."""
+
+    inner: Retriever
+
+    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
+        return [
+            tuple(replace(hit, score=(hit.score or 0.0) / (hits[0].score or 1.0)) for hit in hits)
+            for hits in self.inner.search(questions, k=k, filters=filters)
+        ]
+
+
+def bm25_title(store: Store) -> Retriever:
+    """FRAMES' BM25, with k1 = 1.5; in a remote store the BM25 of that store."""
+    return _scored(store, lambda of: [of.bm25(k1=TITLE_K1)])
 
 
 def tfidf_word(store: Store, *, ngrams: tuple[int, int] = (1, 2)) -> Retriever:
@@ -99,13 +125,20 @@ def tfidf_char(store: Store, *, ngrams: tuple[int, int] = (3, 5)) -> Retriever:
     return _scored(store, lambda of: [_plain(of, "char", ngrams)])
 
 
-def hybrid_title(store: Store, *, weights: tuple[float, float, float] = TITLE) -> Retriever:
+def hybrid_title(
+    store: Store, *, weights: tuple[float, float, float] = TITLE, k1: float = 1.2
+) -> Retriever:
     """0.45 BM25 + 0.35 TF-IDF word + 0.20 TF-IDF char, each divided by its highest score."""
 
     def signals(of: Signals) -> list[Signal]:
-        return [of.bm25, _plain(of, "word", (1, 2)), _plain(of, "char", (3, 5))]
+        return [of.bm25(k1=k1), _plain(of, "word", (1, 2)), _plain(of, "char", (3, 5))]
 
     return _scored(store, signals, weights=weights)
+
+
+def hybrid_title_paper(store: Store) -> Retriever:
+    """`hybrid-title` with FRAMES' k1 = 1.5. The shipped gates learned from lists with 1.2."""
+    return hybrid_title(store, k1=TITLE_K1)
 
 
 def ppr(

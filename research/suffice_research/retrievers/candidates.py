@@ -67,9 +67,9 @@ class Signals:
     def agreement(self) -> Signal:
         return Agreement(self.corpus)
 
-    @property
-    def bm25(self) -> Signal:
-        return Bm25(self.corpus)
+    def bm25(self, **options: Any) -> Signal:
+        """`options` are those of Bm25."""
+        return Bm25(self.corpus, **options)
 
     def tfidf(
         self, *, analyzer: Analyzer = "word", ngrams: tuple[int, int] = (1, 2), **options: Any
@@ -90,8 +90,7 @@ class _CandidateSignals(Signals):
     def agreement(self) -> Signal:
         return _Agreement(Agreement(self.corpus, self.sample.vocabulary), self.mentions)
 
-    @property
-    def bm25(self) -> Signal:
+    def bm25(self, **options: Any) -> Signal:
         return _StoreScores("bm25", self.corpus, self.bm25_scores)
 
     def tfidf(

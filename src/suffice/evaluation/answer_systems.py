@@ -77,9 +77,18 @@ from suffice.types import Action, DocId, Document, Estimate, Hit, Step, Trace, V
 if TYPE_CHECKING:
     from suffice.gate.gate import Gate
 
-__all__ = ["AnswerSettings", "compare_answers", "draw_questions", "parse_systems"]
+__all__ = [
+    "AnswerExperiment",
+    "AnswerSettings",
+    "compare_answers",
+    "draw_questions",
+    "open_experiment",
+    "parse_systems",
+]
 
 BRIDGE = "bridge"
+# The bridge's weights are set by hand: the ranker that ships has seen these data sets.
+OPENED_ON_USE: Mapping[str, dict[str, Any]] = {BRIDGE: {"ranker": WeightedRanker()}, "dense": {}}
 PREFIXES = (2, 3, 4, 5, 6, 8)  # lengths of the lists that a fitted gate learns from
 THINNED = 8  # places that a thinned list is drawn from
 SETS = 2  # lists of either kind for a question
@@ -109,12 +118,12 @@ class InMemoryCorpus:
     def retriever(self, name: str | None = None) -> Retriever:
         name = name or self.default
         if name not in self.retrievers:
-            if name != BRIDGE:
+            if name not in OPENED_ON_USE:
                 hint = "choose it with --retriever"
                 raise NotReadyError(f"nothing here is searched by {name}", hint=hint)
-            factory = retriever_factories([BRIDGE])[BRIDGE]
-            opened = factory(self.store, encoder=self.encoder, ranker=WeightedRanker())
-            self.retrievers[BRIDGE] = CachedRetriever(opened) if self.cached else opened
+            factory = retriever_factories([name])[name]
+            opened = factory(self.store, encoder=self.encoder, **OPENED_ON_USE[name])
+            self.retrievers[name] = CachedRetriever(opened) if self.cached else opened
         return self.retrievers[name]
 
     def prefetch(self, questions: Sequence[str], *, k: int) -> None:
@@ -623,6 +632,75 @@ def compare_answers(
     run goes on. `keep` chooses questions; `confidence` as for `run_systems`. Without a `clock` no
     seconds are counted, and nothing is searched twice.
     """
+    experiment = open_experiment(
+        dataset, settings, model=model, clock=clock, cache=cache, keep=keep, progress=progress
+    )
+    return experiment.compare(
+        data=data, workers=workers, outcomes=outcomes, confidence=confidence, progress=progress
+    )
+
+
+@dataclass(frozen=True)
+class AnswerExperiment:
+    """Drawn questions with their corpus and a gate for each, ready for any system."""
+
+    dataset: str
+    settings: AnswerSettings
+    questions: Sequence[GoldQuestion]
+    setup: AnswerSetup
+    gates: Sequence[Gate]
+    seen: int  # questions that their gate was fitted on
+
+    def compare(
+        self,
+        *,
+        data: Mapping[str, str] | None = None,
+        workers: int = 1,
+        outcomes: Path | None = None,
+        confidence: bool = True,
+        progress: Progress | None = None,
+    ) -> AnswerRun:
+        """What each system of the settings says to each question; options of `compare_answers`."""
+        model, corpus = self.setup.model, self.setup.corpus
+        name, kept = None if model is None else component_name(model), None
+        if outcomes is not None:
+            digest = _run_digest(corpus, self.settings, name, self.gates[0].card)
+            kept = OutcomeFile(Path(outcomes) / f"outcomes-{digest}.jsonl")
+        found = run_systems(
+            self.questions,
+            self.setup,
+            self.gates,
+            systems=self.settings.systems,
+            workers=workers,
+            kept=kept,
+            confidence=confidence,
+            progress=progress,
+        )
+        size = len(corpus.store)
+        chosen = {**asdict(self.settings), "model": name, "seen": self.seen, "corpus": size}
+        return make_answer_run(
+            self.dataset,
+            self.questions,
+            found,
+            seed=self.settings.seed,
+            settings=chosen,
+            data=dict(data or {}),
+        )
+
+
+def open_experiment(
+    dataset: Dataset,
+    settings: AnswerSettings,
+    *,
+    model: LanguageModel | None = None,
+    clock: Callable[[], float] | None = None,
+    cache: Path | None = None,
+    keep: Callable[[GoldQuestion], bool] | None = None,
+    progress: Progress | None = None,
+) -> AnswerExperiment:
+    """Draw the questions, index the corpus, and fit or open the gates; options of
+    `compare_answers`.
+    """
     seed = settings.seed
     questions = draw_questions(
         dataset, limit=settings.limit, seed=seed, part=settings.part, keep=keep
@@ -649,25 +727,7 @@ def compare_answers(
     gates, seen = gates_for_questions(
         dataset, questions, setup, seed=seed, progress=progress, **options
     )
-    name = None if model is None else component_name(model)
-    kept = None
-    if outcomes is not None:
-        digest = _run_digest(corpus, settings, name, gates[0].card)
-        kept = OutcomeFile(Path(outcomes) / f"outcomes-{digest}.jsonl")
-    found = run_systems(
-        questions,
-        setup,
-        gates,
-        systems=settings.systems,
-        workers=workers,
-        kept=kept,
-        confidence=confidence,
-        progress=progress,
-    )
-    chosen = {**asdict(settings), "model": name, "seen": seen, "corpus": len(corpus.store)}
-    return make_answer_run(
-        dataset.name, questions, found, seed=seed, settings=chosen, data=dict(data or {})
-    )
+    return AnswerExperiment(dataset.name, settings, questions, setup, gates, seen)
 
 
 def _run_digest(

@@ -4,6 +4,7 @@
     Curves     a line for each system over the same points (k = 2, 4, 8), with interval
     Lines      a line for each system over its own points: ROC, reliability, risk and coverage
     Heatmap    a shade for each pair of a row and a column
+    Diagram    boxes with text, and arrows between them: a pipeline, a small graph
 
 Each is one JSON object and can be read back. Colours are Okabe and Ito's, which colour-blind
 readers can tell apart, and every series has its own marker. Same numbers, same bytes.
@@ -15,6 +16,7 @@ import io
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from suffice.errors import InputError, MissingExtraError
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 __all__ = [
+    "Arrow",
     "Bars",
+    "Box",
     "Curves",
+    "Diagram",
     "Figure",
     "Heatmap",
     "Line",
@@ -107,7 +112,39 @@ class Heatmap:
     notes: tuple[tuple[str, ...], ...] = ()  # under each value: interval, n, or why there is none
 
 
-Figure = Bars | Curves | Lines | Heatmap
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A text at a place of the grid: columns and rows from 0 on, fractions allowed."""
+
+    name: str
+    text: str
+    column: float
+    row: float
+    colour: int = 0  # boxes of one kind share one
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """From the box of one name to that of another."""
+
+    start: str
+    end: str
+    label: str = ""
+    bend: float = 0.0  # rows that it hangs below the boxes; 0: straight
+    head: bool = True  # without a head: an edge that has no direction
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """Boxes and arrows, a quarter of the width for each column."""
+
+    title: str
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...] = ()
+    says: str = ""
+
+
+Figure = Bars | Curves | Lines | Heatmap | Diagram
 
 
 def figure_json(figure: Figure) -> dict[str, Any]:
@@ -135,6 +172,13 @@ def figure_from_json(record: Mapping[str, Any]) -> Figure:
             names = {part: tuple(fields[part]) for part in ("down", "across")}
             grids = {part: tuple(map(tuple, fields.get(part, ()))) for part in ("values", "notes")}
             return Heatmap(**{**fields, **names, **grids})
+        case "diagram":
+            boxes = tuple(Box(**one) for one in fields["boxes"])
+            arrows = tuple(Arrow(**one) for one in fields["arrows"])
+            ends = {end for one in arrows for end in (one.start, one.end)}
+            if lost := ends - {box.name for box in boxes}:
+                raise ValueError(f"an arrow leads to {min(lost)!r}, which is no box")
+            return Diagram(**{**fields, "boxes": boxes, "arrows": arrows})
         case other:
             raise ValueError(f"no figure is of kind {other!r}")
 
@@ -155,6 +199,9 @@ MARKERS = "os^DvPX*"
 INK = "#1f2328"  # all lines and letters; a page with a dark mode may replace it in the SVG
 WIDTH = 6.4  # inches
 LABEL = 0.17  # share of the axis that a figure behind a bar takes
+COLUMNS, ROW_HEIGHT = 4, 1.0  # columns of a diagram, and inches of a row
+BOX_WIDTH, BOX_HEIGHT = 0.84, 0.66  # of a diagram's column and row
+LETTERS, LINES = 20, 4  # that fit into a box
 FEW_POINTS = 24  # up to so many points of a line, each has its marker
 GRID: Any = {"alpha": 0.25, "linewidth": 0.6}
 CENTRE: Any = {"ha": "center", "va": "center"}
@@ -200,6 +247,8 @@ def draw_figure(figure: Figure, format: Literal["svg", "png"] = "svg") -> bytes:
                 _draw_lines(canvas, axes, figure)
             case Heatmap():
                 _draw_heatmap(axes, figure)
+            case Diagram():
+                _draw_diagram(axes, figure)
         bold: Any = {"x": 0.01, "ha": "left", "fontsize": 12, "fontweight": "bold"}
         canvas.suptitle(_shorten(figure.title, 62), **bold)
         axes.spines[["top", "right"]].set_visible(False)
@@ -220,6 +269,8 @@ def _height(figure: Figure) -> float:
             return 1.3 + legend + (0.42 if groups == 1 else 0.3) * len(figure.bars) * groups
         case Heatmap():
             return 1.6 + (0.72 if figure.notes else 0.42) * len(figure.down)
+        case Diagram():
+            return 0.5 + ROW_HEIGHT * (_diagram_bottom(figure) + 0.5)
         case Lines():
             return 5.4
         case _:
@@ -356,3 +407,72 @@ def _draw_heatmap(axes: Axes, figure: Heatmap) -> None:
     axes.tick_params(length=0)
     axes.spines[["bottom", "left"]].set_visible(False)
     axes.set_xlabel(_shorten(figure.axis, 60))
+
+
+def _draw_diagram(axes: Axes, figure: Diagram) -> None:
+    from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, PathPatch
+    from matplotlib.path import Path
+
+    places = {box.name: (box.column, box.row) for box in figure.boxes}
+    for arrow in figure.arrows:
+        start, end = places[arrow.start], places[arrow.end]
+        if arrow.bend:
+            (x, y), (to_x, to_y) = start, end
+            y, to_y = y + BOX_HEIGHT / 2, to_y + BOX_HEIGHT / 2
+            # A quadratic curve reaches half as far as its control point.
+            middle = ((x + to_x) / 2, max(y, to_y) + 2 * arrow.bend)
+            way = Path([(x, y), middle, (to_x, to_y)], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
+            axes.add_patch(PathPatch(way, facecolor="none", edgecolor=INK, linewidth=1.0, zorder=1))
+            at = (middle[0], max(y, to_y) + arrow.bend)
+        else:
+            tail, tip = _border(start, end), _border(end, start)
+            style: Any = {"arrowstyle": "-|>" if arrow.head else "-", "mutation_scale": 11}
+            axes.add_patch(
+                FancyArrowPatch(tail, tip, **style, color=INK, linewidth=1.0, shrinkA=0, shrinkB=0)
+            )
+            at = ((tail[0] + tip[0]) / 2, (tail[1] + tip[1]) / 2)
+        if arrow.label:
+            paper: Any = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+            # On white in light and dark mode alike, so always in the same dark grey.
+            axes.text(*at, _shorten(arrow.label), **CENTRE, fontsize=8, color="#333", bbox=paper)
+    for box in figure.boxes:
+        corner = (box.column - BOX_WIDTH / 2, box.row - BOX_HEIGHT / 2)
+        shape: Any = {"boxstyle": "round,pad=0,rounding_size=0.06", "mutation_aspect": 1.6}
+        colour = COLOURS[box.colour % 8]
+        for face, alpha in ((colour, 0.14), ("none", 1.0)):
+            axes.add_patch(
+                FancyBboxPatch(
+                    corner,
+                    BOX_WIDTH,
+                    BOX_HEIGHT,
+                    **shape,
+                    facecolor=face,
+                    edgecolor="none" if face == colour else colour,
+                    alpha=alpha,
+                    linewidth=1.4,
+                )
+            )
+        lines = wrap(_shorten(box.text, LETTERS * LINES), LETTERS, max_lines=LINES, placeholder="…")
+        axes.text(box.column, box.row, "\n".join(lines), **CENTRE, fontsize=8)
+    axes.set_xlim(-0.5, COLUMNS - 0.5)
+    axes.set_ylim(_diagram_bottom(figure), -0.5)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[["bottom", "left"]].set_visible(False)
+
+
+def _diagram_bottom(figure: Diagram) -> float:
+    """The lower end of the lowest box or arc, in rows."""
+    rows = {box.name: box.row for box in figure.boxes}
+    arcs = (max(rows[one.start], rows[one.end]) + one.bend + 0.15 for one in figure.arrows)
+    return max([0.0, *rows.values(), *arcs]) + 0.5
+
+
+def _border(box: tuple[float, float], towards: tuple[float, float]) -> tuple[float, float]:
+    """Where the line from a box's middle towards another leaves the box."""
+    across, down = towards[0] - box[0], towards[1] - box[1]
+    steps = [
+        half / abs(one) for half, one in ((BOX_WIDTH / 2, across), (BOX_HEIGHT / 2, down)) if one
+    ]
+    step = min(steps, default=0.0)
+    return box[0] + step * across, box[1] + step * down

@@ -35,8 +35,8 @@ DEFAULT_RERANKER = "ms-marco-MiniLM-L-12-v2"
 # stronger encoder more.
 BM25_AND_DENSE = (0.7, 0.3)
 RESEARCH_RETRIEVERS = (
-    "tfidf metadata-tfidf dense-proxy graph hybrid-metagraph tfidf-word tfidf-char hybrid-title "
-    "ppr iterative bridge-quality"
+    "tfidf metadata-tfidf dense-proxy graph hybrid-metagraph bm25-title tfidf-word "
+    "tfidf-char hybrid-title hybrid-title-paper ppr iterative bridge-quality"
 ).split()
 
 
