@@ -58,7 +58,7 @@ def _lines(study: Study) -> Iterator[str]:
     yield f"    {COMMAND}\n"
     yield (
         f"The judge is {study.settings['model']}; the gate is the standard one that ships. What the judge said is in "
-        f"[research/judge](../../research/judge/README.md); its prompts again: `{PROMPTS}`. Everyday text: our own files that are "
+        f"`research/judge/README.md`; its prompts again: `{PROMPTS}`. Everyday text: our own files that are "
         "kept for judging, drawn lists; COVID-QA: what BM25 finds. Neither gate nor reader has seen these. Wikipedia: what BM25 finds "
         "for test questions of HotpotQA, 2WikiMultiHopQA and MuSiQue, sets that the gate knows by other questions. The judge may have "
         "seen any of the public sets when it was trained. In brackets: 95 % bootstrap interval over questions. "

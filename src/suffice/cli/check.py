@@ -36,7 +36,7 @@ NEXT_STEP = {
     "abstain": "do not answer from these hits; say what is missing, or search elsewhere",
 }
 ADAPT_STEP = (
-    "label 20 questions or more, and adapt the gate to them: "
+    "label some of your own questions, 20 or more, and adapt the gate to them: "
     "suffice adapt labels.jsonl --out my-gate"
 )
 

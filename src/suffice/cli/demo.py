@@ -23,7 +23,8 @@ NEXT = """
 next, with your own documents:
   suffice build FOLDER --out library            build a library
   suffice serve --labels labels.jsonl           label on the page what the gate has checked
-  suffice adapt labels.jsonl --out gate         adapt the gate to 20 labels or more
+  suffice adapt labels.jsonl --out gate         adapt the gate to 20 labels or more; with hundreds
+                                                fit one of your own: suffice fit --help
   suffice serve --library library --gate gate   HTTP service, and a page on port 8080
   suffice mcp --library library                 MCP; more in docs/howto/integrations.md"""
 
