@@ -25,12 +25,7 @@ pytestmark = pytest.mark.xdist_group("concurrency")  # what one hears alone take
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 240  # this machine may be busy; a deadlock is not patient
-QUESTIONS = (
-    BRIDGE,
-    COMPARISON,
-    "When did the director of Dog Law die?",
-    "Who sells bread in the village?",
-)
+QUESTIONS = (BRIDGE, COMPARISON, "Who sells bread in the village?")
 
 
 @pytest.fixture(autouse=True)

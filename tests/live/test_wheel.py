@@ -63,7 +63,7 @@ WITHOUT_EXTRAS = {
     f'check "{QUESTION}" --hits hits.json': "missing: Anna Berg",
     f'ask library "{QUESTION}" --preset fast': "ANSWER  Otto Berg",
     "evaluate retrieval --dataset jsonl --path made --retriever bm25 --k 4 --out run.json": "bm25",
-    "evaluate gate --dataset jsonl --path made --limit 30 --no-baselines": "auroc",
+    "evaluate gate --dataset jsonl --path made --limit 15 --no-baselines": "auroc",
     "report run.json": "bm25",
     "serve key new --keys keys.json --name shop": "not shown again",
     "serve key list --keys keys.json": "shop",

@@ -26,6 +26,7 @@ from suffice.evaluation.answer_systems import (
 )
 from suffice.evaluation.answers import AnswerOutcome, make_answer_run
 from suffice.evaluation.study import Study
+from suffice.gate.gate import FAST, SHIPPED_MODELS
 from suffice.gate.training import LabelledQuestion
 from suffice.types import Action, Estimate, Question, Verdict
 from suffice_research.local_model import serve_gguf
@@ -127,9 +128,12 @@ class Agreeable:
         return [Verdict(Estimate(self.p, self.p, self.p), action) for _ in pairs]
 
 
+FAST_GATE = str(SHIPPED_MODELS / f"gate-{FAST}")  # reading takes most of the standard one's time
+
+
 @pytest.fixture(scope="module")
 def done(data: Path) -> Study:
-    return study(data=data, datasets=SETS[:1], gate="default")
+    return study(data=data, datasets=SETS[:1], gate=FAST_GATE)
 
 
 def test_ours_stand_beside_the_papers(done: Study) -> None:
@@ -179,7 +183,7 @@ def test_a_gate_of_lists_is_compared_on_what_the_loop_held(
 
 
 def test_the_same_seed_gives_the_same_bytes_and_a_page(data: Path, done: Study) -> None:
-    again = study(data=data, datasets=SETS[:1], gate="default")
+    again = study(data=data, datasets=SETS[:1], gate=FAST_GATE)
     assert again.to_json(timings=False) == done.to_json(timings=False)
     assert done.timings  # seconds stand apart
     text = study_page(done)
