@@ -63,3 +63,18 @@ def test_without_a_corpus_it_says_what_one_looks_like(tmp_path: Path) -> None:
     folder = grade(tmp_path)
     assert folder.exit_code == 2
     assert "no documents.jsonl and no corpus.jsonl" in folder.stderr
+
+
+def test_a_folder_of_texts_is_a_corpus(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "teams.md").write_text("# Team Tern\n\nTeam Tern is led by Mira Holt.\n")
+    (notes / "services.md").write_text(
+        "# Billing service\n\nOwner: Team Tern\nDefault port: 8443\n"
+        "\n# Search service\n\nOwner: Team Gull\nDefault port: 9200\n"
+    )
+    result = grade(notes)
+    assert result.exit_code == 0, result.output
+    made = (tmp_path / "made" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    found = {(one["question"], one["answer"]) for one in map(json.loads, made)}
+    assert ("What is the default port of Billing service?", "8443") in found

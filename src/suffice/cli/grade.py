@@ -9,12 +9,14 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli import output
-from suffice.cli.loaders import open_executor
+from suffice.cli.build import open_folder
+from suffice.cli.loaders import DataSource, open_executor
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
     from suffice.benchmark.llm import BudgetedModel, LLMClient
     from suffice.benchmark.pipeline import Benchmark
+    from suffice.datasets.dataset import Dataset
 
 FORMS = "single,chain,comparison,bridge,intersection,condition,yes_no,news"
 MODEL_STAGES = "claims,triples,equivalences,questions,validation"
@@ -22,7 +24,9 @@ MODEL_STAGES = "claims,triples,equivalences,questions,validation"
 
 @output.command
 def grade(
-    corpus_path: Annotated[Path | None, Argument(metavar="CORPUS", help="The corpus.")] = None,
+    corpus_path: Annotated[
+        Path | None, Argument(metavar="CORPUS", help="The corpus: a file, or a folder of texts.")
+    ] = None,
     out: Annotated[Path, Option(help="The benchmark folder; run again to resume.")] = Path(
         "benchmark"
     ),
@@ -61,7 +65,6 @@ def grade(
     from suffice.answering.budget import Budget
     from suffice.benchmark.llm import BudgetedModel, LLMClient, make_llm_stages
     from suffice.benchmark.pipeline import BenchmarkSettings, Stages, build_benchmark
-    from suffice.datasets import load
     from suffice.evaluation.benchmark_files import audit_benchmark, benchmark_report
     from suffice.evaluation.report import require_report_extra
     from suffice.integrations.openai import CachedModel, OpenAIModel
@@ -70,7 +73,7 @@ def grade(
         require_report_extra()
     chosen, counts = tuple(output.parse_list(forms)), (per_hop, per_form, longest)
     settings = BenchmarkSettings(seed, *counts, chosen, twins, encoder, lookalikes)
-    data = load(dataset, corpus=corpus or _corpus_file(corpus_path, dataset), skip_bad=skip_bad)
+    data = _open_corpus(corpus_path, corpus, dataset, skip_bad)
     budget = Budget(
         calls=max_requests, tokens=None, money=max_cost, prices=output.parse_prices(prices)
     )
@@ -128,21 +131,27 @@ def _say_model_use(budgeted: BudgetedModel, client: LLMClient) -> None:
         output.say(f"  {prompt}: rules took over from the model: {reason}")
 
 
-def _corpus_file(path: Path | None, dataset: str) -> Path | None:
-    """The corpus in a data set's folder, or the file itself."""
-    if path is None and dataset == "jsonl":
+def _open_corpus(path: Path | None, corpus: Path | None, dataset: str, skip_bad: bool) -> Dataset:
+    """The corpus in a data set's folder, the file itself, or a folder of texts."""
+    from suffice.datasets import load
+
+    if path is None and corpus is None and dataset in ("jsonl", "folder"):
         hint = "for example: suffice grade documents.jsonl --out benchmark"
         raise InputError("no corpus is given", hint=hint)
-    if path is None or not path.is_dir():
-        return path
-    for name in ("documents.jsonl", "corpus.jsonl"):
-        if (path / name).is_file():
-            return path / name
-    found = sorted(path.glob("*corpus*.json*"))
-    if not found and dataset == "jsonl":
-        message = f"the folder {path} has no documents.jsonl and no corpus.jsonl"
-        raise InputError(message, hint="give the path of the corpus file")
-    return found[0] if found else path
+    if corpus is None and path is not None and path.is_dir() and dataset != "folder":
+        places = [path / name for name in ("documents.jsonl", "corpus.jsonl")]
+        places += sorted(path.glob("*corpus*.json*"))
+        corpus = next((one for one in places if one.is_file()), None)
+    if corpus is None and dataset in ("jsonl", "folder"):
+        source = DataSource(None, None if dataset == "jsonl" else dataset, path, None, None)
+        try:
+            folder = open_folder(source, skip_bad)
+        except InputError as error:
+            message = f"the folder {path} has no documents.jsonl and no corpus.jsonl, and no text"
+            raise InputError(message, hint=error.hint) from error
+        if folder is not None:
+            return folder.dataset()
+    return load(dataset, corpus=corpus or path, skip_bad=skip_bad)
 
 
 def _show(built: Benchmark, audit: list[str]) -> None:
