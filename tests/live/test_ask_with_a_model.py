@@ -39,7 +39,7 @@ from suffice.types import Action, DocId, Question, Step, Trace
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("llm")]
 
 # Of each data set, and how many documents stand beside those that they need.
-QUESTIONS, OTHERS = 2, 1500
+QUESTIONS, OTHERS = 2, 500
 # A slow core reads some sixty tokens a second: what it is shown is short, and what it is asked is
 # counted. The second questions never ask, nor do those of the last data set.
 SMALL = AskPolicy(max_passage_chars=200, exemplars=1, max_repairs=0)
