@@ -149,6 +149,10 @@ def test_check_with_a_judge_says_what_it_did(tmp_path: Path) -> None:
                    "http://127.0.0.1:9/v1", "--judge-limit", "seconds=0.2", "--judge-limit", "share=1")  # fmt: skip
     assert dead.exit_code == 0
     assert "gave no answer" in dead.output
+    unsure = tmp_path / "unsure.json"
+    unsure.write_text(json.dumps(["Paris is the capital of France."]), encoding="utf-8")
+    alone = suffice("check", "What is the capital of France?", "--hits", unsure, "--judge", "m")
+    assert "the judge was not asked about it: no weight yet" in alone.output
     for wrong in (("--judge-limit", "share=0.1"), ("--judge", url, "--judge-limit", "shares=1")):
         refused = suffice("check", QUESTION, "--hits", hits, *wrong)
         assert refused.exit_code == 2

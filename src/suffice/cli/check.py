@@ -39,6 +39,7 @@ ADAPT_STEP = (
     "label some of your own questions, 20 or more, and adapt the gate to them: "
     "suffice adapt labels.jsonl --out my-gate"
 )
+JUDGE_STEP = "learn it from labels: suffice adapt labels.jsonl --judge ... --out gate"
 
 
 @command
@@ -139,6 +140,9 @@ def _check_one(
         print_json(verdict_record(question, verdict))
     else:
         print(verdict)
+        judge = gate.cascade
+        if judge is not None and judge.calibration is None and verdict.judged is None:
+            say(f"the judge was not asked about it: {judge.account['weight']}; {JUDGE_STEP}")
         say("\nnext: " + (ADAPT_STEP if verdict.unfamiliar else NEXT_STEP[str(verdict.action)]))
 
 
