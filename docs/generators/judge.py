@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docs.generators.paths import RESULTS, RUNS
+from docs.generators.results import section_lines
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
-from suffice.evaluation.tables import Table
 
 STORED = RUNS / "judge.json"
 COMMAND = (
@@ -66,11 +66,4 @@ def _lines(study: Study) -> Iterator[str]:
     )
     yield from (f"- {line}" for line in (*_verdict(study), *study.summary))
     yield ""
-    for section in study.sections:
-        yield f"## {section.title}\n"
-        if section.says:
-            yield f"{section.says}\n"
-        for one in section.shown:
-            if isinstance(one, Table):
-                yield f"**{one.title}**\n"
-                yield one.to_markdown()
+    yield from section_lines(study, {})

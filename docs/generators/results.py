@@ -243,7 +243,7 @@ def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
     )
     yield from (f"- {line}" for line in study.summary)
     yield ""
-    yield from _section_lines(study, named)
+    yield from section_lines(study, named)
     if with_model is not None:
         yield from _model_lines(with_model)
     if study.notes:
@@ -257,7 +257,7 @@ def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
         yield ""
 
 
-def _section_lines(study: Study, named: Mapping[int, str]) -> Iterator[str]:
+def section_lines(study: Study, named: Mapping[int, str]) -> Iterator[str]:
     """The tables of a study, and those of its figures that have a name."""
     for section in study.sections:
         yield f"## {section.title}\n"
@@ -283,7 +283,7 @@ def _model_lines(study: Study) -> Iterator[str]:
     )
     yield from (f"- {line}" for line in (*study.summary, *study.notes))
     yield ""
-    yield from _section_lines(study, {})
+    yield from section_lines(study, {})
 
 
 # ---------------------------------------------------------------------------------------- expansion

@@ -113,7 +113,7 @@ def fact_key(triple: Triple) -> str:
     return f"{triple.subject}\0{triple.relation}\0{triple.object}"
 
 
-def take(
+def pick_questions(
     most: int, questions: Iterable[GeneratedQuestion | None], documents: int = MANY_DOCUMENTS
 ) -> list[GeneratedQuestion]:
     """The first so many questions; of one document at most a few."""
@@ -135,7 +135,7 @@ def take(
 def write_single_questions(facts: Facts, *, most: int) -> list[GeneratedQuestion]:
     """One fact of one document."""
     order = _rationed(facts.spread(facts.every, _group, fact_key), _group, most)
-    return take(most, (_single(one, facts.wording) for one in order), facts.documents)
+    return pick_questions(most, (_single(one, facts.wording) for one in order), facts.documents)
 
 
 def _rationed(items: Iterable[T], group: Callable[[T], str], most: int) -> Iterator[T]:
@@ -177,7 +177,7 @@ def write_yes_no_questions(
     for some in (one_fact, two_facts):
         order = facts.spread(some, _last_relation, lambda path: f"yes {path.ends}")
         order = _rationed(order, _last_relation, most)
-        found += take(most, (_yes_no(path, facts) for path in order), facts.documents)
+        found += pick_questions(most, (_yes_no(path, facts) for path in order), facts.documents)
     return found
 
 
@@ -232,7 +232,7 @@ def write_fact_comparisons(facts: Facts, *, most: int) -> list[GeneratedQuestion
     fitting = [(a, b) for a, b in pairs if a.doc_id != b.doc_id and a.subject != b.subject]
     order = facts.spread(fitting, lambda pair: pair[0].relation, lambda pair: fact_key(pair[0]))
     order = _rationed(order, lambda pair: pair[0].relation, most)
-    return take(most, (_compare(*pair, facts) for pair in order))
+    return pick_questions(most, (_compare(*pair, facts) for pair in order))
 
 
 def _unit(triple: Triple) -> str:
@@ -326,7 +326,7 @@ def write_condition_questions(facts: Facts, *, most: int) -> list[GeneratedQuest
         lambda pair: pair[0].relation,
         lambda pair: f"{fact_key(pair[0])}\0{pair[1].relation}",
     )
-    return take(most, (_condition(*pair, facts) for pair in order))
+    return pick_questions(most, (_condition(*pair, facts) for pair in order))
 
 
 def _condition(known: Triple, asked: Triple, facts: Facts) -> GeneratedQuestion | None:
@@ -351,7 +351,7 @@ def write_fact_intersections(facts: Facts, *, most: int) -> list[GeneratedQuesti
         if pair[0].doc_id != pair[1].doc_id
     )
     order = facts.spread(pairs, lambda pair: pair[0].relation, lambda pair: fact_key(pair[0]))
-    return take(most, (_intersect(*pair, facts) for pair in order))
+    return pick_questions(most, (_intersect(*pair, facts) for pair in order))
 
 
 def _intersect(one: Triple, other: Triple, facts: Facts) -> GeneratedQuestion | None:

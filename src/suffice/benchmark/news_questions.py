@@ -18,7 +18,7 @@ from itertools import combinations, pairwise
 
 from suffice.benchmark.chain_questions import Wording, make_question
 from suffice.benchmark.claims import full_names
-from suffice.benchmark.fact_questions import Facts, fact_key, take
+from suffice.benchmark.fact_questions import Facts, fact_key, pick_questions
 from suffice.benchmark.inflection import is_past, is_third_person
 from suffice.benchmark.knowledge_graph import seeded_order
 from suffice.benchmark.open_relations import SAID, kind_of
@@ -66,14 +66,14 @@ def write_news_questions(
         lambda one: by_id[one.doc_id].source or "",
         fact_key,
     )
-    found = take(most // 2, (_speaker(one, by_id[one.doc_id], wording) for one in said))
+    found = pick_questions(most // 2, (_speaker(one, by_id[one.doc_id], wording) for one in said))
     pairs = list(_pairs([one for one in told if _clause(one, wording)], by_id))
     for write in (_across, _which_first):
         order = facts.spread(pairs, lambda pair: pair[0].subject, lambda pair: fact_key(pair[0]))
-        found += take(most, (write(*pair, by_id, facts) for pair in order))
+        found += pick_questions(most, (write(*pair, by_id, facts) for pair in order))
     found += _write_reports(facts, claims, by_id, most)
     articles = facts.spread(_article_pairs(by_id.values()), lambda pair: pair[0].source or "", _ids)
-    return found + take(most // 2, (_article_order(*pair, wording) for pair in articles))
+    return found + pick_questions(most // 2, (_article_order(*pair, wording) for pair in articles))
 
 
 def _said_once(triple: Triple, facts: Facts) -> bool:
@@ -198,7 +198,7 @@ def _write_reports(
         order = facts.spread(
             groups, lambda group: group[0].subject, lambda group: "\0".join(map(fact_key, group))
         )
-        found += take(
+        found += pick_questions(
             most, (_who_is_it(group, kinds[group[0].subject], by_id, facts) for group in order)
         )
     every = [one for name in named for one in reports[name].values()]
@@ -211,7 +211,7 @@ def _write_reports(
         lambda three: by_id[three[0].doc_id].source or "",
         lambda three: "\0".join(map(fact_key, three)),
     )
-    return found + take(most, (_both_reported(*three, by_id, facts) for three in pairs))
+    return found + pick_questions(most, (_both_reported(*three, by_id, facts) for three in pairs))
 
 
 def _related(
