@@ -20,11 +20,15 @@ from suffice.gate import reader as reader_module
 from suffice.gate.features import READING, READING_HIT
 from suffice.gate.gate import SHIPPED_MODELS, Gate
 from suffice.gate.reader import (
+    JOINT_FILE,
     MAX_CHARS,
     MAX_HITS,
     MAX_QUOTE,
     MAX_WINDOWS,
     OVERLAP_TOKENS,
+    PAIR_FILE,
+    READER_KIND,
+    READER_VERSION,
     REBUILD,
     SHIPPED_READER,
     UNREAD,
@@ -47,6 +51,7 @@ TEXTS = [
     " He is the son of the actress Małgorzata Braunek and the director Andrzej Żuławski.",
     "Snow falls on the mountains of Cyprus from December to March. There are four ski slopes.",
 ]
+FILES = (PAIR_FILE, JOINT_FILE, "tokenizer.json")
 FILLER = "The harbour was quiet, and the boats lay at the pier until the wind had turned. "
 
 
@@ -348,11 +353,12 @@ class MarkedSession:
         self.best = best  # tokens, the best first
 
     def run(self, _: object, given: dict[str, np.ndarray]) -> list[np.ndarray]:
-        windows, tokens = given["ids"].shape
-        marks = np.zeros((windows, (tokens - 1) // reader_module.BLOCK_TOKENS))
+        blocks, windows = len(given["blocks"]), len(given["firsts"])
+        marks = np.zeros((blocks, 1))
         for value, at in enumerate(reversed(self.best), start=1):
-            marks[:, (at - 1) // reader_module.BLOCK_TOKENS] = value
-        return [np.zeros(windows), np.zeros(windows), np.zeros(1), np.zeros((1, 6)), marks]
+            marks[1 + (at - 1) // reader_module.BLOCK_TOKENS] = value
+        said = np.zeros((windows, 1)), np.zeros((1, 1)), np.zeros((1, 6)), np.zeros((1, 4))
+        return [*said, marks, np.zeros((blocks, 2))]
 
 
 def test_where_the_title_is_the_best_evidence_the_best_sentence_is_quoted(
@@ -360,10 +366,10 @@ def test_where_the_title_is_the_best_evidence_the_best_sentence_is_quoted(
 ) -> None:
     reader = Reader()
     # [CLS] who ? [SEP] ada of the old mill : it rained . mary taught ada . all was well . [SEP]
-    monkeypatch.setattr(reader, "_session", MarkedSession(5, 15))
+    monkeypatch.setattr(reader, "_joint", MarkedSession(5, 15))
     given = ("Who?", ["Ada of the old mill"], ["It rained. Mary taught Ada. All was well."])
     assert reader.read(*given).quotes == ("Mary taught Ada.",)
-    monkeypatch.setattr(reader, "_session", MarkedSession(5))
+    monkeypatch.setattr(reader, "_joint", MarkedSession(5))
     assert reader.read(*given).quotes == ("It rained.",)
 
 
@@ -445,7 +451,7 @@ def test_a_folder_without_a_reader_is_refused(tmp_path: Path) -> None:
     assert caught.value.hint == REBUILD
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("name", FILES)
 def test_an_altered_file_is_noticed(tmp_path: Path, name: str) -> None:
     folder = linked_copy(SHIPPED_READER, tmp_path / "reader")
     content = bytearray((folder / name).read_bytes())
@@ -461,11 +467,11 @@ def test_an_altered_file_is_noticed(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("model.onnx", "is not a readable ONNX model"), ("tokenizer.json", "is not a tokenizer")],
+    [("joint.onnx", "is not a readable ONNX model"), ("tokenizer.json", "is not a tokenizer")],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str, message: str) -> None:
-    with new_artefact(tmp_path / "reader", kind="reader", version=1) as draft:
-        for file in ("model.onnx", "tokenizer.json"):
+    with new_artefact(tmp_path / "reader", kind=READER_KIND, version=READER_VERSION) as draft:
+        for file in FILES:
             os.link(SHIPPED_READER / file, draft / file)
         replace_file(draft / name, b'{"neither": "nor"}')
     with pytest.raises(DataError, match=message) as caught:
@@ -474,9 +480,10 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str, message: s
 
 
 def test_another_network_than_a_reader_is_told_when_it_reads(tmp_path: Path) -> None:
-    with new_artefact(tmp_path / "reader", kind="reader", version=1) as draft:
-        os.link(SHIPPED_READER / "tokenizer.json", draft / "tokenizer.json")
-        shutil.copy(SHIPPED_MODELS / "gate-fast" / "hit.onnx", draft / "model.onnx")
+    with new_artefact(tmp_path / "reader", kind=READER_KIND, version=READER_VERSION) as draft:
+        for file in FILES:
+            os.link(SHIPPED_READER / file, draft / file)
+        replace_file(draft / PAIR_FILE, (SHIPPED_MODELS / "gate-fast" / "hit.onnx").read_bytes())
     other = Reader(tmp_path / "reader")
     with pytest.raises(DataError, match=r"the reader in .* fails") as caught:
         other.read(QUESTION, TITLES, TEXTS)
@@ -488,7 +495,8 @@ def test_a_gate_refuses_another_reader_than_its_own(tmp_path: Path) -> None:
     shutil.copytree(SHIPPED_MODELS / "gate-standard", folder)
     record = json.loads((folder / MANIFEST).read_text())
     assert record["settings"]["reader"] == Reader().name
-    assert Reader().name.startswith(sha256_of(SHIPPED_READER / "model.onnx")[:16])
+    for file in (PAIR_FILE, JOINT_FILE):
+        assert sha256_of(SHIPPED_READER / file)[:8] in Reader().name
     record["settings"]["reader"] = "0123456789abcdef"
     (folder / MANIFEST).write_text(json.dumps(record))
     with pytest.raises(NotReadyError, match="was fitted with another reader") as caught:
@@ -647,9 +655,9 @@ def test_odd_hits_have_an_unlikely_answer_or_none(reader: Reader, texts: list[st
 
 def test_a_reader_without_weights_of_answers_says_how_to_make_them(tmp_path: Path) -> None:
     folder = tmp_path / "reader"
-    with new_artefact(folder, kind="reader", version=1) as draft:
-        for name in ("model.onnx", "tokenizer.json"):
-            shutil.copyfile(SHIPPED_READER / name, draft / name)
+    with new_artefact(folder, kind=READER_KIND, version=READER_VERSION) as draft:
+        for name in FILES:
+            os.link(SHIPPED_READER / name, draft / name)
     with pytest.raises(DataError, match=r"weights of answers in .*answers\.json") as error:
         Reader(folder).answer("Who?", [""], ["Nora did it."])
     assert "suffice_research.training.answers" in str(error.value.hint)

@@ -28,6 +28,8 @@ from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.gate.reader import (
     ANSWER_FILE,
     ANSWER_SIGNS,
+    JOINT_FILE,
+    PAIR_FILE,
     READER_KIND,
     READER_VERSION,
     REBUILD,
@@ -224,7 +226,7 @@ def save_weights(weights: Floats, folder: Path) -> None:
     manifest = open_artefact(folder, kind=READER_KIND, version=READER_VERSION, rebuild=REBUILD)
     about: Any = {"settings": manifest.settings, "inputs": manifest.inputs, "seed": manifest.seed}
     with new_artefact(folder, kind=READER_KIND, version=READER_VERSION, **about) as draft:
-        for name in ("model.onnx", "tokenizer.json"):
+        for name in (PAIR_FILE, JOINT_FILE, "tokenizer.json"):
             shutil.copyfile(folder / name, draft / name)
         named = {
             "signs": list(ANSWER_SIGNS),

@@ -2,7 +2,7 @@
 `python -m suffice_research.training.reader_bases --help`.
 
 ms-marco-MiniLM-L-12-v2 comes as int8 ONNX, all-mpnet-base-v2 as safetensors; both are Apache-2.0.
-Matrices become int8 with one scale per row. `reader_training.weights_of` reads what this writes.
+Matrices become int8 with one scale per row. `reader_training` reads what this writes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from suffice.errors import MissingExtraError
-from suffice_research.training.reader_training import write_weights
+from suffice_research.training.reader_weights import base_weights, write_weights
 
 LIMIT = 56_000_000  # bytes of one file
 LEFT_OUT = ("position_ids", "pooler.")  # of mpnet: what the reader has no use for
@@ -24,7 +24,6 @@ def _main() -> None:
         from safetensors import safe_open
     except ImportError as error:
         raise MissingExtraError("training the reader", extra="train") from error
-    from suffice_research.training.scorer import base_weights
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minilm", type=Path, required=True, help="model.onnx")
@@ -32,8 +31,7 @@ def _main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="a folder")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    small = {name: one.numpy() for name, one in base_weights(args.minilm).items()}
-    write_weights(small, args.out / "minilm", limit=LIMIT)
+    write_weights(base_weights(args.minilm), args.out / "minilm", limit=LIMIT)
     with safe_open(args.mpnet, "np") as file:
         names = [name for name in file.keys() if not any(one in name for one in LEFT_OUT)]  # noqa: SIM118
         large = {name: file.get_tensor(name).astype(np.float32) for name in names}

@@ -1,131 +1,349 @@
 """The reader as files: `python -m suffice_research.training.reader_export --help`.
 
-It makes the folder that ships of the student that was trained: int8 ONNX with one scale per column.
+It makes the folder that ships of the student that was trained: two int8 ONNX models, one for the
+windows and one for all hits together. They are written operation by operation, in those that
+onnxruntime is quick at, so that no torch is needed:
+
+- A window is read by itself, without padding or mask.
+- Attention is one operation. Query, key and value share one quantised input.
+- LayerNormalization is spelled out: onnxruntime's own takes twice as long on ARM.
+- What the answer's place takes from the token and from its block is added by the caller, so that a
+  check does not pay for it.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import torch
-from onnxruntime.quantization import QuantType, quantize_dynamic
-from torch import Tensor, nn
-from torch.nn import functional
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
-from suffice.gate.reader import READER_KIND, READER_VERSION, SHIPPED_READER
+from suffice.gate.reader import (
+    BLOCK_TOKENS,
+    JOINT_FILE,
+    MAX_HITS,
+    PAIR_FILE,
+    READER_KIND,
+    READER_VERSION,
+    SHIPPED_READER,
+    WINDOW_TOKENS,
+)
 from suffice.storage import new_artefact, sha256_of
-from suffice_research.training.reader_model import Layer, Reader, load_minilm, pool
-from suffice_research.training.reader_training import JOINT, PAIR, weights_of
-from suffice_research.training.scorer import base_weights
+from suffice_research.training.reader_weights import JOINT, PAIR, base_weights, read_weights
 
-__all__ = ["export"]
+__all__ = ["export", "exported_weights", "joint_model", "pair_model"]
 
-INPUTS = ("ids", "types", "slots")
-OUTPUTS = ("needed", "complete", "counts", "evidence", "spans", "answer", "relevance")
-WORD_BITS = 8  # of the vectors of words
-NOT_TRAINED = "words."  # the base's
+Floats = npt.NDArray[np.float32]
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+HEADS, HIDDEN, EPSILON = 12, 384, 1e-12
+OPSET, CONTRIB, IR_VERSION = 17, "com.microsoft", 8
+LEVELS = 127  # of a weight, on either side of zero
+WORDS, BASE_WORDS = "words.weight", "bert.embeddings.word_embeddings.weight"  # are not trained
+BASE_POSITIONS = 512  # a reader has those of a window only
 
 
-class _Exported(nn.Module):  # type: ignore[misc]
-    """The same numbers for one list, in operations that onnxruntime is quick at."""
+class _Graph:
+    """Nodes and weights, in the order in which they are asked for."""
 
-    def __init__(self, model: Reader) -> None:
-        super().__init__()
-        self.model = model
-        words = model.words.weight.data
-        self.scale = words.abs().amax(1, keepdim=True) / (2 ** (WORD_BITS - 1) - 1)
-        self.levels = torch.round(words / self.scale.clamp(min=1e-9)).to(torch.int8)
+    def __init__(self, weights: Mapping[str, Floats], *, exact: bool) -> None:
+        self.weights, self.exact = weights, exact
+        self._nodes: list[onnx.NodeProto] = []
+        self._initializers: dict[str, onnx.TensorProto] = {}
 
-    def forward(self, ids: Tensor, types: Tensor, slots: Tensor) -> tuple[Tensor, ...]:
-        model, present = self.model, ids > 0
-        at = torch.arange(ids.shape[1])
-        words = self.levels[ids].float() * self.scale[ids]
-        x = model.norm(words + model.positions(at) + model.types(types))  # type: ignore[misc]
-        hidden = (1.0 - present.float())[:, None, None, :] * -1e4
-        for layer in model.pair:
-            x = _layer(layer, x, hidden)
-        relevance = model.to_relevance(x[:, 0])[:, 0]
-        blocks, held = pool(x, present)
-        blocks = blocks + model.slots(slots)[:, None]
-        y = torch.cat([model.whole[None, None], blocks.reshape(1, -1, blocks.shape[-1])], 1)
-        seen = functional.pad(held.reshape(1, -1).float(), (1, 0), value=1.0)
-        hidden = (1.0 - seen)[:, None, None, :] * -1e4
-        for layer in model.joint:
-            y = _layer(layer, y, hidden)
-        read = y[0, 1:].view(blocks.shape)
-        top = read[:, 0].amax(0, keepdim=True)
-        about = torch.tanh(model.to_set(torch.cat([y[:, 0], top], -1)))
+    def add(
+        self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **options: Any
+    ) -> Any:
+        """The name of the output of a new node, or a list of names where it has several."""
+        names = [f"{kind}_{len(self._nodes)}_{number}" for number in range(outputs)]
+        self._nodes.append(helper.make_node(kind, inputs, names, domain=domain, **options))
+        return names[0] if outputs == 1 else names
+
+    def constant(self, name: str, value: npt.NDArray[Any]) -> str:
+        if name not in self._initializers:
+            self._initializers[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        return name
+
+    def number(self, value: float) -> str:
+        return self.constant(f"number {value}", np.array(value, np.float32))
+
+    def axes(self, *values: int) -> str:
+        return self.constant(f"integers {values}", np.array(values, np.int64))
+
+    def weight(self, name: str) -> str:
+        """Matrices are kept in half precision, as a training writes them, and made floats once."""
+        one = self.weights[name]
+        if one.ndim == 1 or self.exact:
+            return self.constant(name, one)
+        return str(self.add("Cast", self.constant(name, one.astype(np.float16)), to=FLOAT))
+
+    def linear(self, x: str, name: str) -> str:
+        """In floats: for what is small."""
+        matrix, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
+        return str(self.add("Gemm", x, matrix, bias, transB=1))
+
+    def quantized(self, x: str, *names: str) -> list[str]:
+        """Several linear maps of the same values, which are quantised once."""
+        if self.exact:
+            maps = [(self._float(name), self.weight(f"{name}.bias")) for name in names]
+            return [self.add("Add", self.add("MatMul", x, one), bias) for one, bias in maps]
+        if len(names) == 1:
+            levels, scale, bias = self._levels(names[0])
+            return [self.add("DynamicQuantizeMatMul", x, levels, scale, "", bias, domain=CONTRIB)]
+        given, step, zero = self.add("DynamicQuantizeLinear", x, outputs=3)
+        found = []
+        for name in names:
+            levels, scale, bias = self._levels(name)
+            inputs = given, levels, step, scale, zero, "", bias
+            found.append(self.add("MatMulIntegerToFloat", *inputs, domain=CONTRIB))
+        return found
+
+    def _float(self, name: str) -> str:
+        return self.constant(f"{name}.weight", self.weights[f"{name}.weight"].T)
+
+    def _levels(self, name: str) -> tuple[str, str, str]:
+        levels, scale = to_levels(self.weights[f"{name}.weight"])
         return (
-            model.to_needed(read[:, 0])[:, 0],
-            model.to_complete(about)[:, 0],
-            model.to_count(about),
-            model.to_evidence(read[:, 1:])[..., 0],
-            model.places(x, read),
-            model.to_answer(about),
-            relevance,
+            self.constant(f"{name}.weight", levels.T),
+            self.constant(f"{name}.scale", scale),
+            self.weight(f"{name}.bias"),
         )
 
+    def norm(self, x: str, name: str) -> str:
+        centred = self.add("Sub", x, self.add("ReduceMean", x, axes=[-1]))
+        variance = self.add("ReduceMean", self.add("Mul", centred, centred), axes=[-1])
+        deviation = self.add("Sqrt", self.add("Add", variance, self.number(EPSILON)))
+        even = self.add("Mul", centred, self.add("Reciprocal", deviation))
+        scaled = self.add("Mul", even, self.weight(f"{name}.weight"))
+        return str(self.add("Add", scaled, self.weight(f"{name}.bias")))
 
-def _layer(layer: Layer, x: Tensor, hidden: Tensor) -> Tensor:
-    rows, _, size = x.shape
+    def layer(self, x: str, name: str) -> str:
+        """A layer of BERT."""
+        asked = self.quantized(x, *(f"{name}.{part}" for part in ("query", "key", "value")))
+        read = self.add("MultiHeadAttention", *asked, domain=CONTRIB, num_heads=HEADS)
+        (read,) = self.quantized(read, f"{name}.out")
+        x = self.norm(self.add("Add", x, read), f"{name}.norm")
+        (made,) = self.quantized(x, f"{name}.up")
+        (made,) = self.quantized(self.add("Relu", made), f"{name}.down")
+        return self.norm(self.add("Add", x, made), f"{name}.final")
 
-    def heads(values: Tensor) -> Tensor:
-        return values.view(rows, -1, layer.heads, size // layer.heads).permute(0, 2, 1, 3)
+    def model(
+        self,
+        inputs: Mapping[str, tuple[int, list[Any]]],
+        outputs: Mapping[str, tuple[str, list[Any]]],
+    ) -> onnx.ModelProto:
+        """`outputs` are a name within and a shape by the name that the caller asks for."""
+        for name, (inside, _) in outputs.items():
+            self._nodes.append(helper.make_node("Identity", [inside], [name]))
+        kinds = {name: (FLOAT, shape) for name, (_, shape) in outputs.items()}
+        given, found = (
+            [
+                helper.make_tensor_value_info(name, kind, shape)
+                for name, (kind, shape) in some.items()
+            ]
+            for some in (inputs, kinds)
+        )
+        graph = helper.make_graph(
+            self._nodes, "reader", given, found, list(self._initializers.values())
+        )
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
-    scores = heads(layer.query(x)) @ heads(layer.key(x)).transpose(-1, -2)
-    weights = torch.softmax(scores / math.sqrt(size // layer.heads) + hidden, -1)
-    read = (weights @ heads(layer.value(x))).permute(0, 2, 1, 3).reshape(rows, -1, size)
-    x = layer.norm(x + layer.out(read))
-    return layer.final(x + layer.down(layer.bend(layer.up(x))))
+
+def to_levels(matrix: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
+    """int8 with one scale for each row."""
+    scale = np.maximum(np.abs(matrix).max(1) / LEVELS, 1e-9).astype(np.float32)
+    return np.rint(matrix / scale[:, None]).astype(np.int8), scale
+
+
+def pair_model(weights: Mapping[str, Floats], *, exact: bool = False) -> onnx.ModelProto:
+    """One window: its tokens become blocks."""
+    seen = weights["positions.weight"][:WINDOW_TOKENS]
+    graph = _Graph({**weights, "positions.weight": seen}, exact=exact)
+    levels, scale = to_levels(weights[WORDS])
+    words = graph.add("Gather", graph.constant(WORDS, levels), "ids")
+    steps = graph.add("Gather", graph.constant("words.scale", scale[:, None]), "ids")
+    x = graph.add("Mul", graph.add("Cast", words, to=FLOAT), steps)
+    places, count = graph.weight("positions.weight"), graph.add("Shape", "ids")
+    x = graph.add("Add", x, graph.add("Slice", places, graph.axes(0), count, graph.axes(0)))
+    x = graph.add("Add", x, graph.add("Gather", graph.weight("types.weight"), "types"))
+    x = graph.add("Unsqueeze", graph.norm(x, "norm"), graph.axes(0))  # attention wants a batch
+    for number in range(layers_of(weights, "pair")):
+        x = graph.layer(x, f"pair.{number}")
+    x = graph.add("Squeeze", x, graph.axes(0))
+    first = graph.add("Slice", x, graph.axes(0), graph.axes(1), graph.axes(0))
+    inputs = {name: (INT64, ["tokens"]) for name in ("ids", "types")}
+    outputs = {
+        "blocks": (_blocks(graph, x, first), ["blocks", HIDDEN]),
+        "relevance": (graph.linear(first, "to_relevance"), [1, 1]),
+        "places": (_places(graph, x, 0), ["tokens", 2]),
+    }
+    return graph.model(inputs, outputs)
+
+
+def _blocks(graph: _Graph, x: str, first: str) -> str:
+    """The first token, then the mean of every four; the last block may have fewer."""
+    end = graph.axes(np.iinfo(np.int64).max)
+    rest = graph.add("Slice", x, graph.axes(1), end, graph.axes(0))
+    count = graph.add("Sub", graph.add("Shape", "ids"), graph.axes(1))
+    more = graph.add("Mod", graph.add("Neg", count), graph.axes(BLOCK_TOKENS))
+    ones = graph.add(
+        "ConstantOfShape", graph.add("Concat", count, graph.axes(1), axis=0),
+        value=numpy_helper.from_array(np.ones(1, np.float32)),
+    )  # fmt: skip
+    wide = graph.add("Concat", graph.axes(0, 0), more, graph.axes(0), axis=0)
+    shape = graph.axes(-1, BLOCK_TOKENS, HIDDEN), graph.axes(-1, BLOCK_TOKENS, 1)
+    sums, sizes = (
+        graph.add(
+            "ReduceSum", graph.add("Reshape", graph.add("Pad", one, wide), size), graph.axes(1),
+            keepdims=0,
+        )
+        for one, size in zip((rest, ones), shape, strict=True)
+    )  # fmt: skip
+    return str(graph.add("Concat", first, graph.add("Div", sums, sizes), axis=0))
+
+
+def _places(graph: _Graph, x: str, part: int) -> str:
+    """What an answer's start and end take from the token (part 0) or from its block (part 1)."""
+    matrix = graph.weight("to_place.weight")
+    start, end = graph.axes(part * HIDDEN), graph.axes((part + 1) * HIDDEN)
+    half = graph.add("Slice", matrix, start, end, graph.axes(1))
+    bias = (graph.weight("to_place.bias"),) if part else ()
+    return str(graph.add("Gemm", x, half, *bias, transB=1))
+
+
+def joint_model(weights: Mapping[str, Floats], *, exact: bool = False) -> onnx.ModelProto:
+    """The blocks of all windows, one behind the other, with their hits' slots; `firsts` are the
+    places of the windows' first blocks.
+    """
+    graph = _Graph(weights, exact=exact)
+    slots = graph.add("Gather", graph.weight("slots.weight"), "slots")
+    whole = graph.constant("whole", weights["whole"][None])
+    y = graph.add("Concat", whole, graph.add("Add", "blocks", slots), axis=0)
+    y = graph.add("Unsqueeze", y, graph.axes(0))
+    for number in range(layers_of(weights, "joint")):
+        y = graph.layer(y, f"joint.{number}")
+    y = graph.add("Squeeze", y, graph.axes(0))
+    end = graph.axes(np.iinfo(np.int64).max)
+    first = graph.add("Slice", y, graph.axes(0), graph.axes(1), graph.axes(0))
+    read = graph.add("Slice", y, graph.axes(1), end, graph.axes(0))
+    heads = graph.add("Gather", read, "firsts")
+    top = graph.add("ReduceMax", heads, axes=[0])
+    about = graph.add("Tanh", graph.linear(graph.add("Concat", first, top, axis=1), "to_set"))
+    inputs = {
+        "blocks": (FLOAT, ["blocks", HIDDEN]),
+        "slots": (INT64, ["blocks"]), "firsts": (INT64, ["windows"]),
+    }  # fmt: skip
+    outputs = {
+        "needed": (graph.linear(heads, "to_needed"), ["windows", 1]),
+        "complete": (graph.linear(about, "to_complete"), [1, 1]),
+        "counts": (graph.linear(about, "to_count"), [1, 6]),
+        "evidence": (graph.linear(read, "to_evidence"), ["blocks", 1]),
+        "places": (_places(graph, read, 1), ["blocks", 2]),
+        "answer": (graph.linear(about, "to_answer"), [1, 4]),
+    }
+    return graph.model(inputs, outputs)
+
+
+def layers_of(weights: Mapping[str, Floats], stage: str) -> int:
+    return len({name.split(".")[1] for name in weights if name.startswith(f"{stage}.")})
+
+
+def check_weights(weights: Mapping[str, Floats]) -> None:
+    """That these are all weights of a reader, and no others."""
+    layers = [
+        f"{stage}.{n}" for stage in ("pair", "joint") for n in range(layers_of(weights, stage))
+    ]
+    square, inner = (HIDDEN, HIDDEN), 4 * HIDDEN
+    maps: dict[str, tuple[int, int]] = {
+        "to_needed": (1, HIDDEN), "to_evidence": (1, HIDDEN), "to_relevance": (1, HIDDEN),
+        "to_place": (2, 2 * HIDDEN), "to_set": (HIDDEN, 2 * HIDDEN), "to_complete": (1, HIDDEN),
+        "to_count": (6, HIDDEN), "to_answer": (4, HIDDEN),
+    }  # fmt: skip
+    shapes: dict[str, tuple[int, ...]] = {
+        "whole": (HIDDEN,), "slots.weight": (MAX_HITS, HIDDEN), "types.weight": (2, HIDDEN),
+        "positions.weight": (BASE_POSITIONS, HIDDEN), WORDS: (len(weights[WORDS]), HIDDEN),
+    }  # fmt: skip
+    for layer in layers:
+        maps |= {f"{layer}.{part}": square for part in ("query", "key", "value", "out")}
+        maps |= {f"{layer}.up": (inner, HIDDEN), f"{layer}.down": (HIDDEN, inner)}
+    for name, shape in maps.items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    for name in ("norm", *(f"{layer}.{part}" for layer in layers for part in ("norm", "final"))):
+        shapes |= {f"{name}.weight": (HIDDEN,), f"{name}.bias": (HIDDEN,)}
+    wrong = [
+        f"{name} is {weights[name].shape if name in weights else 'absent'}, expected {shape or 'none'}"
+        for name in sorted({*shapes, *weights})
+        if (shape := shapes.get(name, ())) != (weights[name].shape if name in weights else None)
+    ]
+    wrong += [f"{name} has NaN" for name, one in weights.items() if not np.isfinite(one).all()]
+    if wrong:
+        raise SystemExit("the weights are not those of a reader: " + "; ".join(wrong[:5]))
+
+
+# ---- files
 
 
 def export(
-    weights: Sequence[Path], base: Path, tokenizer: Path, out: Path, *, keep: Path | None = None
+    weights: Sequence[Path], base: Path, tokenizer: Path, out: Path, *, exact: bool = False
 ) -> None:
-    """Write the artefact; `keep` is where the float32 model goes, for comparison."""
-    model = load_minilm(base_weights(base), PAIR, JOINT).eval()
-    left = model.load_state_dict(weights_of(weights), strict=False)
-    lost = [name for name in left.missing_keys if not name.startswith(NOT_TRAINED)]
-    if left.unexpected_keys or lost:
-        raise SystemExit(f"the weights do not fit the model: {left}")
-    some = torch.ones(2, 17, dtype=torch.long)
-    axes = {
-        "ids": {0: "windows", 1: "tokens"}, "types": {0: "windows", 1: "tokens"},
-        "slots": {0: "windows"}, "needed": {0: "windows"},
-        "evidence": {0: "windows", 1: "blocks"}, "spans": {0: "windows", 1: "tokens"},
-        "relevance": {0: "windows"},
-    }  # fmt: skip
+    """Write the artefact; with `exact`, in floats, for comparison."""
+    learned = read_weights(weights)
+    words = base_weights(base)[BASE_WORDS]
+    whole = {**learned, WORDS: words}
+    check_weights(whole)
     settings = {
         "base": "ms-marco-MiniLM-L-12-v2",
         "pair layers": list(PAIR), "joint layers": list(JOINT),
     }  # fmt: skip
     inputs = {path.name: sha256_of(path) for path in (base, *weights)}
-    with tempfile.TemporaryDirectory() as folder:
-        whole = Path(keep or Path(folder) / "model.onnx")
-        torch.onnx.export(
-            _Exported(model), (some, some, torch.arange(2)), str(whole), opset_version=17,
-            dynamo=False, input_names=list(INPUTS), output_names=list(OUTPUTS), dynamic_axes=axes,
-        )  # fmt: skip
-        with new_artefact(
-            out, kind=READER_KIND, version=READER_VERSION, settings=settings, inputs=inputs, seed=42
-        ) as draft:
-            quantize_dynamic(
-                str(whole), str(draft / "model.onnx"), weight_type=QuantType.QInt8,
-                per_channel=True,
-            )  # fmt: skip
-            (draft / "tokenizer.json").write_bytes(tokenizer.read_bytes())
+    with new_artefact(
+        out, kind=READER_KIND, version=READER_VERSION, settings=settings, inputs=inputs, seed=42
+    ) as draft:
+        write_models(whole, draft, exact=exact)
+        (draft / "tokenizer.json").write_bytes(tokenizer.read_bytes())
+
+
+def write_models(weights: Mapping[str, Floats], folder: Path, *, exact: bool = False) -> None:
+    for file, make in ((PAIR_FILE, pair_model), (JOINT_FILE, joint_model)):
+        model = make(weights, exact=exact)
+        onnx.checker.check_model(model)
+        (folder / file).write_bytes(model.SerializeToString(deterministic=True))
+
+
+def exported_weights(folder: Path) -> dict[str, Floats]:
+    """The floats of a reader, under the names of `reader_model.Reader`; rounded, as its matrices
+    are int8. Positions beyond a window are zero: no reader sees them.
+    """
+    given = {
+        one.name: numpy_helper.to_array(one)
+        for file in (PAIR_FILE, JOINT_FILE)
+        for one in onnx.load(str(folder / file)).graph.initializer
+    }
+    found = {WORDS: given[WORDS] * given["words.scale"], "whole": given["whole"].reshape(-1)}
+    for name, one in given.items():
+        if name.endswith((".weight", ".bias")) and name != WORDS:
+            scale = given.get(f"{name.removesuffix('weight')}scale")
+            found[name] = one.astype(np.float32) if scale is None else one.T * scale[:, None]
+    seen = found["positions.weight"]
+    found["positions.weight"] = np.pad(seen, ((0, BASE_POSITIONS - len(seen)), (0, 0)))
+    return found
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("weights", nargs="+", type=Path, help="student-N.npz")
+    parser.add_argument("--base", type=Path, required=True, help="model.onnx of the base")
+    parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json of the base")
+    parser.add_argument("--out", type=Path, default=SHIPPED_READER)
+    parser.add_argument("--exact", action="store_true", help="in floats, for comparison")
+    args = parser.parse_args()
+    export(args.weights, args.base, args.tokenizer, args.out, exact=args.exact)
 
 
 if __name__ == "__main__":
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("weights", nargs="+", type=Path)
-    for name in ("base", "tokenizer"):
-        arguments.add_argument(f"--{name}", type=Path, required=True)
-    arguments.add_argument("--out", type=Path, default=SHIPPED_READER)
-    arguments.add_argument("--keep", type=Path)
-    args = arguments.parse_args()
-    export(args.weights, args.base, args.tokenizer, args.out, keep=args.keep)
+    _main()

@@ -2,8 +2,9 @@
 
 First the teacher (mpnet), then the student (MiniLM), which learns from labels and teacher alike,
 each for a given number of steps. It runs with torch and numpy alone: the training machine needs
-this file, `reader_lists.py` and `reader_model.py` in a folder of their package's name. It writes
-`teacher-N.npz` and `student-N.npz`, without the vectors of words, which stay the base's.
+this file, `reader_lists.py`, `reader_model.py` and `reader_weights.py` in a folder of their
+package's name. It writes `teacher-N.npz` and `student-N.npz`, without the vectors of words, which
+stay the base's.
 `reader_export` makes the student the reader that ships.
 """
 
@@ -39,9 +40,9 @@ from suffice_research.training.reader_model import (
     load_minilm,
     load_mpnet,
 )
+from suffice_research.training.reader_weights import JOINT, PAIR, read_weights, write_weights
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-PAIR, JOINT = (0, 2, 4, 6), (7, 8, 9, 10, 11)  # layers of the base that the student starts from
 TEACHER_PAIR, TEACHER_JOINT = tuple(range(10)), (8, 9, 10, 11)
 LEARN, STACK, TEST, UNSEEN = range(4)
 JUDGED = ((LEARN, "learn"), (TEST, "test"), (UNSEEN, "unseen"))
@@ -49,7 +50,6 @@ FROM_BASE = {"words", "positions", "types", "distances", "norm", "pair", "joint"
 WARM_STEPS = 120
 SMOOTHING = 0.03  # of the labels
 RELEVANCE_STEPS = 3  # the cross-encoder is asked at one step in so many: it takes a third of a step
-PART_FILE = 15_000_000  # bytes of one file of weights
 
 
 # ---- batches
@@ -308,46 +308,7 @@ def show(figures: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def weights_of(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """Floats from int8 or half precision, as `write_weights` wrote them."""
-    found = {}
-    for path in paths:
-        with np.load(path) as file:
-            for name in file.files:
-                if name.endswith("/scale"):
-                    continue
-                one = file[name].astype(np.float32)
-                if f"{name}/scale" in file.files:
-                    one = one * file[f"{name}/scale"].astype(np.float32)[:, None]
-                found[name] = torch.from_numpy(one)
-    return found
-
-
-def smaller(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
-    """A large matrix as int8 with a scale for each row, anything else in half precision."""
-    if array.ndim != 2 or len(array) <= 64:
-        return {name: array.astype(np.float16)}
-    scale = np.maximum(np.abs(array).max(1) / 127, 6e-8).astype(np.float16)
-    levels = np.rint(array / scale.astype(np.float32)[:, None])
-    return {name: np.clip(levels, -127, 127).astype(np.int8), f"{name}/scale": scale}
-
-
-def write_weights(
-    weights: Mapping[str, np.ndarray], out: Path, *, small: bool = True, limit: int = PART_FILE
-) -> None:
-    """`out`-0.npz and so on, none with more than `limit` bytes: int8 where it is `small`, else half
-    precision.
-    """
-    part: dict[str, np.ndarray] = {}
-    size = number = 0
-    for name, one in weights.items():
-        items = smaller(name, one) if small else {name: one.astype(np.float16)}
-        count = sum(item.nbytes for item in items.values())
-        if size + count > limit:
-            np.savez(out.with_name(f"{out.name}-{number}.npz"), **part)  # type: ignore[arg-type]
-            part, size, number = {}, 0, number + 1
-        part |= items
-        size += count
-    np.savez(out.with_name(f"{out.name}-{number}.npz"), **part)  # type: ignore[arg-type]
+    return {name: torch.from_numpy(one) for name, one in read_weights(paths).items()}
 
 
 def learned(model: Reader) -> dict[str, np.ndarray]:

@@ -10,14 +10,11 @@ corpora as questions, without any label; then they learn from states (see
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import numpy_helper
 
 from suffice.errors import MissingExtraError
 from suffice_research.bridge_quality import PairTokenizer, TokenPair, pad_pairs
@@ -30,7 +27,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("training the set scorer", extra="train") from error
 
-__all__ = ["Schedule", "base_weights", "cross_encoder", "distil", "fit", "log_odds"]
+__all__ = ["Schedule", "cross_encoder", "distil", "fit", "log_odds"]
 
 LAYERS = (1, 3, 5, 7, 9, 11)
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -48,39 +45,8 @@ class Schedule:
 # ---- the base
 
 
-def base_weights(path: Path) -> dict[str, torch.Tensor]:
-    """Floats under the names of transformers' BERT, from a dynamically quantised ONNX file."""
-    model = onnx.load(str(path))
-    given = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
-
-    def whole(name: str) -> np.ndarray:
-        zero = given[f"{name}_zero_point"].astype(np.float32)
-        floats = given[f"{name}_quantized"].astype(np.float32) - zero
-        return np.asarray(floats * given[f"{name}_scale"])
-
-    found = {
-        name: one
-        for name, one in given.items()
-        if name.startswith(("bert.", "classifier.")) and name.endswith("bias")
-    }
-    found |= {name: one for name, one in given.items() if name.endswith("LayerNorm.weight")}
-    for name in given:
-        if name.startswith("bert.embeddings") and name.endswith("_quantized"):
-            found[name.removesuffix("_quantized")] = whole(name.removesuffix("_quantized"))
-    for node in model.graph.node:
-        if node.op_type == "MatMulInteger" and node.input[1] in given:
-            place = (
-                node.name.removesuffix("/MatMul_quant")
-                .removesuffix("/Gemm_MatMul_quant")
-                .lstrip("/")
-                .replace("/", ".")
-            )
-            found[f"{place}.weight"] = whole(node.input[1].removesuffix("_quantized")).T
-    return {name: torch.tensor(np.ascontiguousarray(one)) for name, one in found.items()}
-
-
 def cross_encoder(
-    weights: dict[str, torch.Tensor], layers: Sequence[int] = LAYERS
+    weights: Mapping[str, np.ndarray], layers: Sequence[int] = LAYERS
 ) -> BertForSequenceClassification:
     """A BERT of these layers with one logit."""
     kept = {}
@@ -91,7 +57,7 @@ def cross_encoder(
             if int(number) not in layers:
                 continue
             name = f"{head}.layer.{layers.index(int(number))}.{rest}"
-        kept[name] = one
+        kept[name] = torch.tensor(one)
     shape = {
         "hidden_size": 384,
         "num_attention_heads": 12,

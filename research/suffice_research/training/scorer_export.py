@@ -26,7 +26,8 @@ from suffice_research.bridge_quality import (
     SHIPPED_MODEL,
     VERSION,
 )
-from suffice_research.training.scorer import LAYERS, base_weights, cross_encoder
+from suffice_research.training.reader_weights import base_weights
+from suffice_research.training.scorer import LAYERS, cross_encoder
 
 try:
     import torch

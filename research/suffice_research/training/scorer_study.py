@@ -391,8 +391,9 @@ def trained(
     import torch
 
     from suffice_research.training import scorer
+    from suffice_research.training.reader_weights import base_weights
 
-    weights = scorer.base_weights(base)
+    weights = base_weights(base)
     teacher, student = (
         scorer.cross_encoder(weights, tuple(range(12))),
         scorer.cross_encoder(weights),

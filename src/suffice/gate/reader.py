@@ -27,9 +27,10 @@ from suffice.types import FoundAnswer
 
 Floats = npt.NDArray[np.floating[Any]]
 Fits = Callable[[str], bool]  # whether an answer has the form that is asked for
-READER_KIND, READER_VERSION = "reader", 1
+READER_KIND, READER_VERSION = "reader", 2
 READING_VERSION = 2  # raise it where the same model reads the same hits otherwise
 SHIPPED_READER = Path(__file__).parent.parent / "models" / "reader"
+PAIR_FILE, JOINT_FILE = "pair.onnx", "joint.onnx"  # for a window; for all windows
 REBUILD = "python -m suffice_research.training.reader_export"
 CLS, SEP, COLON = 101, 102, 1024  # token ids
 WINDOW_TOKENS, OVERLAP_TOKENS, QUESTION_TOKENS = 192, 24, 64
@@ -46,7 +47,6 @@ ANSWER_FILE = "answers.json"  # in the reader's folder
 ANSWER_SIGNS = ("constant", "some answer", "this answer", "complete", "yes or no")
 ANSWER_TOKENS = 30  # of an answer, at most
 ANSWER_STARTS, ANSWER_ENDS = 24, 3  # places that are tried
-OUTPUTS = ("needed", "relevance", "complete", "counts", "evidence")  # of the model, as used
 MAX_QUOTE = 300  # characters on either side of what matters most
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 _WORD = re.compile(r"\w+")
@@ -84,6 +84,20 @@ class _Window(NamedTuple):
     offsets: list[tuple[int, int]]  # of each token in the hit's text; below 0 in its title
 
 
+class _Outputs(NamedTuple):
+    """What the network says; `counts`, `answer` and `spans` are logits, the rest log-odds, but for
+    `relevance`.
+    """
+
+    needed: Floats  # (windows,)
+    relevance: Floats  # (windows,)
+    complete: float
+    counts: Floats  # (6,)
+    answer: Floats  # nothing, a span, yes, no
+    evidence: list[Floats]  # of each window, (blocks,) behind the first token
+    spans: list[Floats]  # of each window, (tokens, 2): the answer starts or ends there
+
+
 class Reader:
     """The model in a folder; without one, the one that ships."""
 
@@ -99,12 +113,16 @@ class Reader:
             raise DataError(f"{path} is not a tokenizer: {error}", hint=REBUILD) from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self._session = open_onnx(self.folder / "model.onnx", threads=threads, hint=REBUILD)
+        self._pair, self._joint = (
+            open_onnx(self.folder / file, threads=threads, hint=REBUILD)
+            for file in (PAIR_FILE, JOINT_FILE)
+        )
 
     @property
     def name(self) -> str:
         """Changes with the model: a gate works with the reader it was fitted with only."""
-        return f"{sha256_of(self.folder / 'model.onnx')[:16]}.{READING_VERSION}"
+        hashes = (sha256_of(self.folder / file)[:8] for file in (PAIR_FILE, JOINT_FILE))
+        return f"{''.join(hashes)}.{READING_VERSION}"
 
     @classmethod
     def shipped(cls, name: str, *, where: str) -> Reader:
@@ -156,16 +174,16 @@ class Reader:
         if not chosen:
             return FoundAnswer("", -1, 0, 0, 0.0), np.zeros(len(ANSWER_SIGNS))
         asked, windows, parts, _, _ = self._windows(question, chosen)
-        outputs = ("spans", "answer", "complete", "evidence")
-        spans, kinds, complete, evidence = self._run(asked, windows, outputs)
+        outputs = self._run(asked, windows)
         head = len(asked) + 2
         read = [(_clean(title), text) for (title, _), text in zip(chosen, parts, strict=True)]
-        slot, start, end, text, p = _best_span(windows, spans, head, read, fits)
-        nothing, span, yes, no = np.exp(kinds[0] - np.logaddexp.reduce(kinds[0])).tolist()
+        slot, start, end, text, p = _best_span(windows, outputs.spans, head, read, fits)
+        kinds = outputs.answer
+        nothing, span, yes, no = np.exp(kinds - np.logaddexp.reduce(kinds)).tolist()
         if said := max(yes, no) > span:
             text, p = ("yes", yes) if yes > no else ("no", no)
-            slot, (start, end) = _best_evidence(windows, evidence, head, len(parts))
-        signs = [1.0, log_odds(1 - nothing), log_odds(p), float(complete[0]), float(said)]
+            slot, (start, end) = _best_evidence(windows, outputs.evidence, head, len(parts))
+        signs = [1.0, log_odds(1 - nothing), log_odds(p), outputs.complete, float(said)]
         at = hits.index(chosen[slot])
         return FoundAnswer(text, at, max(start, 0), max(end, 0), 0.0), np.array(signs)
 
@@ -212,34 +230,52 @@ class Reader:
 
     def _read_sorted(self, question: str, hits: Sequence[tuple[str, str]]) -> Reading:
         asked, windows, texts, unread, cut = self._windows(question, hits)
-        of_windows, of_pairs, complete, counts, evidence = self._run(asked, windows, OUTPUTS)
+        outputs = self._run(asked, windows)
         slots = np.array([one.hit for one in windows], np.int64)
         needed, relevance = np.full((2, len(texts)), -np.inf)
-        np.maximum.at(needed, slots, of_windows)
-        np.maximum.at(relevance, slots, of_pairs)
-        odds = np.exp(counts[0] - counts[0].max())
-        quotes = _quotes(windows, evidence, len(asked) + 2, texts)
+        np.maximum.at(needed, slots, outputs.needed)
+        np.maximum.at(relevance, slots, outputs.relevance)
+        odds = np.exp(outputs.counts - outputs.counts.max())
+        quotes = _quotes(windows, outputs.evidence, len(asked) + 2, texts)
         odds /= odds.sum()
-        said = needed, relevance, float(complete[0]), odds, quotes
+        said = needed, relevance, outputs.complete, odds, quotes
         return Reading(*said, len(windows), unread, cut)
 
-    def _run(
-        self, question: list[int], windows: list[_Window], outputs: Sequence[str]
-    ) -> list[Floats]:
-        rows = [[CLS, *question, SEP, *one.ids, SEP] for one in windows]
-        longest = max(map(len, rows))
-        width = -(-(longest - 1) // BLOCK_TOKENS) * BLOCK_TOKENS + 1
-        ids = np.zeros((len(rows), width), np.int64)
-        for row, tokens in zip(ids, rows, strict=True):
-            row[: len(tokens)] = tokens
+    def _run(self, question: list[int], windows: list[_Window]) -> _Outputs:
+        """Every window is read by itself: padding it to the longest would cost time, and what is
+        said of a window would depend on the others.
+        """
         head = len(question) + 2
-        types = np.where(ids > 0, np.arange(width) >= head, 0).astype(np.int64)
-        slots = np.array([one.hit for one in windows], np.int64)
-        given = {"ids": ids, "types": types, "slots": slots}
+        blocks, relevance, of_tokens = [], [], []
         try:
-            return list(self._session.run(list(outputs), given))
+            for one in windows:
+                ids = np.array([CLS, *question, SEP, *one.ids, SEP], np.int64)
+                types = (np.arange(len(ids)) >= head).astype(np.int64)
+                names = ["blocks", "relevance", "places"]
+                read = self._pair.run(names, {"ids": ids, "types": types})
+                for kept, value in zip((blocks, relevance, of_tokens), read, strict=True):
+                    kept.append(value)
+            sizes = [len(one) for one in blocks]
+            ends = np.cumsum(sizes)
+            given = {
+                "blocks": np.concatenate(blocks),
+                "slots": np.repeat(np.array([one.hit for one in windows], np.int64), sizes),
+                "firsts": np.array([0, *ends[:-1]], np.int64),
+            }
+            names = ["needed", "complete", "counts", "answer", "evidence", "places"]
+            needed, complete, counts, answer, marks, of_blocks = self._joint.run(names, given)
         except Exception as error:  # onnxruntime does not export its error classes
             raise DataError(f"the reader in {self.folder} fails: {error}", hint=REBUILD) from error
+        spans = [
+            tokens
+            + np.repeat(above, [1, *[BLOCK_TOKENS] * (len(above) - 1)], axis=0)[: len(tokens)]
+            for tokens, above in zip(of_tokens, np.split(of_blocks, ends[:-1]), strict=True)
+        ]
+        evidence = [one[1:, 0] for one in np.split(marks, ends[:-1])]
+        return _Outputs(
+            needed[:, 0], np.concatenate(relevance)[:, 0], float(complete[0, 0]), counts[0],
+            answer[0], evidence, spans,
+        )  # fmt: skip
 
 
 def _clean(text: str) -> str:
@@ -259,7 +295,7 @@ def _sentence(text: str, start: int, end: int) -> str:
 
 
 def _quotes(
-    windows: Sequence[_Window], evidence: Floats, head: int, texts: Sequence[str]
+    windows: Sequence[_Window], evidence: Sequence[Floats], head: int, texts: Sequence[str]
 ) -> tuple[str, ...]:
     """Of each text the sentence with the best mark."""
     best = _best_marks(windows, evidence, head, len(texts))
@@ -267,11 +303,12 @@ def _quotes(
 
 
 def _best_marks(
-    windows: Sequence[_Window], evidence: Floats, head: int, count: int
+    windows: Sequence[_Window], evidence: Sequence[Floats], head: int, count: int
 ) -> list[tuple[float, tuple[int, int]]]:
     """The best mark of each text, and its place; marks of its title do not count."""
     best = [(-np.inf, (0, 0))] * count
-    for window, marks in zip(windows, evidence.tolist(), strict=True):
+    for window, values in zip(windows, evidence, strict=True):
+        marks = values.tolist()
         for at, place in enumerate(window.offsets):
             mark = marks[(head - 1 + at) // BLOCK_TOKENS]  # blocks begin behind the first token
             if place[0] >= 0 and mark > best[window.hit][0]:
@@ -280,7 +317,7 @@ def _best_marks(
 
 
 def _best_evidence(
-    windows: Sequence[_Window], evidence: Floats, head: int, count: int
+    windows: Sequence[_Window], evidence: Sequence[Floats], head: int, count: int
 ) -> tuple[int, tuple[int, int]]:
     """The hit with the best mark, and its place."""
     marks = _best_marks(windows, evidence, head, count)
@@ -289,20 +326,20 @@ def _best_evidence(
 
 
 def _best_span(
-    windows: Sequence[_Window], logits: Floats, head: int, hits: Sequence[tuple[str, str]],
-    fits: Fits,
+    windows: Sequence[_Window], logits: Sequence[Floats], head: int,
+    hits: Sequence[tuple[str, str]], fits: Fits,
 ) -> tuple[int, int, int, str, float]:  # fmt: skip
     """Hit, first character, end, words and probability of the likeliest answer, in a text or a
     title; of those that fit, if there are any. None has probability 0.
     """
-    lengths = np.array([head + len(one.ids) + 1 for one in windows])
-    seen = np.arange(logits.shape[1]) < lengths[:, None]
-    logs = np.where(seen[..., None], logits, -np.inf)
+    logs = np.full((len(windows), max(map(len, logits)), 2), -np.inf)
+    for row, one in zip(logs, logits, strict=True):
+        row[: len(one)] = one
     top = logs.max((0, 1))
     logs = logs - top - np.log(np.exp(logs - top).sum((0, 1)))
     found: dict[str, list[tuple[float, int, int, int, str]]] = {}
     starts = np.argsort(-logs[..., 0], axis=None, kind="stable")[:ANSWER_STARTS]
-    for at, first in zip(*np.unravel_index(starts, seen.shape), strict=True):
+    for at, first in zip(*np.unravel_index(starts, logs.shape[:2]), strict=True):
         window, place = windows[at], int(first) - head
         if not 0 <= place < len(window.ids):
             continue
@@ -326,9 +363,8 @@ def _best_span(
 
 
 def _split(length: int, room: int) -> list[slice]:
-    """The windows of a text: as few as there is room for, and of one size.
-
-    All windows are padded to the longest: a full one and a short one would cost as two full ones.
+    """The windows of a text: as few as there is room for, and of one size, so that each has some
+    context.
     """
     count = max(1, -(-(length - OVERLAP_TOKENS) // (room - OVERLAP_TOKENS)))
     size = -(-(length + (count - 1) * OVERLAP_TOKENS) // count)

@@ -1,0 +1,28 @@
+"""The weights of a reader that was exported, to train on from where those of its training are gone:
+`python -m suffice_research.training.reader_start --help`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from suffice.gate.reader import SHIPPED_READER
+from suffice_research.training.reader_export import WORDS, exported_weights
+from suffice_research.training.reader_weights import write_weights
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=SHIPPED_READER)
+    parser.add_argument(
+        "--out", type=Path, default=Path("start"), help="it writes OUT-0.npz and on"
+    )
+    args = parser.parse_args()
+    weights = exported_weights(args.folder)
+    del weights[WORDS]  # they stay the base's
+    print("reader_training --start", *write_weights(weights, args.out, small=False))
+
+
+if __name__ == "__main__":
+    _main()
