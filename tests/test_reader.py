@@ -129,6 +129,18 @@ def test_equal_hits_are_read_once(reader: Reader) -> None:
     assert (twice.complete, twice.windows) == (once.complete, once.windows)
 
 
+def test_what_was_read_of_a_hit_is_not_read_again_beside_others() -> None:
+    fresh = Reader()
+    first, every = (fresh.read(QUESTION, TITLES[:n], TEXTS[:n]) for n in (2, 3))
+    assert fresh._read_window.cache_info().misses == 3
+    assert fresh.read("Who directed it?", TITLES[:1], TEXTS[:1]).windows == 1
+    assert fresh._read_window.cache_info().misses == 4  # of another question, nothing is kept
+    fresh._read_window.cache_clear()
+    again = fresh.read(QUESTION, TITLES, TEXTS)
+    assert (again.needed == every.needed).all()
+    assert first.relevance.tolist() == every.relevance[:2].tolist()
+
+
 def test_a_hit_that_is_surely_not_needed_counts_as_one_that_is_not_there() -> None:
     one = Reading(np.array([2.0]), np.array([1.0]), 0.0, np.eye(6)[1], ("",), 1, 0)
     needed, relevance = np.array([2.0, -12.0]), np.array([1.0, -4.0])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +41,8 @@ WINDOW_CHARS = 700  # about: to count the windows of a text that is not even spl
 UNREAD = -8.0  # the log-odds of a hit that is not there, or not read
 IRRELEVANT = -3.0  # likewise its relevance, which is mostly between -3 and 3
 TOP_NEEDED = 4
+# Kept, about 70 KB each: who searches on, or asks for the answer, has most windows read again.
+KEPT_WINDOWS = 128
 ANSWER_FILE = "answers.json"  # in the reader's folder
 # How likely an answer is right is learned from: 1, the log-odds that there is an answer, those of
 # this one among all, those that the set is complete, and whether it is yes or no.
@@ -117,6 +119,7 @@ class Reader:
             open_onnx(self.folder / file, threads=threads, hint=REBUILD)
             for file in (PAIR_FILE, JOINT_FILE)
         )
+        self._read_window = lru_cache(KEPT_WINDOWS)(partial(_read_window, self._pair))
 
     @property
     def name(self) -> str:
@@ -243,18 +246,14 @@ class Reader:
 
     def _run(self, question: list[int], windows: list[_Window]) -> _Outputs:
         """Every window is read by itself: padding it to the longest would cost time, and what is
-        said of a window would depend on the others.
+        said of it would depend on the others, so that it could not be kept.
         """
         head = len(question) + 2
-        blocks, relevance, of_tokens = [], [], []
         try:
-            for one in windows:
-                ids = np.array([CLS, *question, SEP, *one.ids, SEP], np.int64)
-                types = (np.arange(len(ids)) >= head).astype(np.int64)
-                names = ["blocks", "relevance", "places"]
-                read = self._pair.run(names, {"ids": ids, "types": types})
-                for kept, value in zip((blocks, relevance, of_tokens), read, strict=True):
-                    kept.append(value)
+            blocks, relevance, of_tokens = zip(
+                *(self._read_window((CLS, *question, SEP, *one.ids, SEP), head) for one in windows),
+                strict=True,
+            )
             sizes = [len(one) for one in blocks]
             ends = np.cumsum(sizes)
             given = {
@@ -276,6 +275,13 @@ class Reader:
             needed[:, 0], np.concatenate(relevance)[:, 0], float(complete[0, 0]), counts[0],
             answer[0], evidence, spans,
         )  # fmt: skip
+
+
+def _read_window(pair: Any, ids: tuple[int, ...], head: int) -> list[Floats]:
+    """Blocks, relevance, and where the answer may start and end as far as the window tells."""
+    types = (np.arange(len(ids)) >= head).astype(np.int64)
+    given = {"ids": np.array(ids, np.int64), "types": types}
+    return list(pair.run(["blocks", "relevance", "places"], given))
 
 
 def _clean(text: str) -> str:
