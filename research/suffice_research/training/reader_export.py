@@ -39,6 +39,8 @@ from suffice_research.training.reader_weights import JOINT, PAIR, base_weights, 
 __all__ = ["export", "exported_weights", "joint_model", "pair_model"]
 
 Floats = npt.NDArray[np.float32]
+Inputs = dict[str, tuple[int, list[Any]]]  # type and shape by name
+Outputs = dict[str, tuple[str, list[Any]]]  # the name inside and the shape by the name outside
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 HEADS, HIDDEN, EPSILON = 12, 384, 1e-12
 OPSET, CONTRIB, IR_VERSION = 17, "com.microsoft", 8
@@ -131,12 +133,7 @@ class _Graph:
         (made,) = self.quantized(self.add("Relu", made), f"{name}.down")
         return self.norm(self.add("Add", x, made), f"{name}.final")
 
-    def model(
-        self,
-        inputs: Mapping[str, tuple[int, list[Any]]],
-        outputs: Mapping[str, tuple[str, list[Any]]],
-    ) -> onnx.ModelProto:
-        """`outputs` are a name within and a shape by the name that the caller asks for."""
+    def model(self, inputs: Inputs, outputs: Outputs) -> onnx.ModelProto:
         for name, (inside, _) in outputs.items():
             self._nodes.append(helper.make_node("Identity", [inside], [name]))
         kinds = {name: (FLOAT, shape) for name, (_, shape) in outputs.items()}
@@ -176,8 +173,8 @@ def pair_model(weights: Mapping[str, Floats], *, exact: bool = False) -> onnx.Mo
         x = graph.layer(x, f"pair.{number}")
     x = graph.add("Squeeze", x, graph.axes(0))
     first = graph.add("Slice", x, graph.axes(0), graph.axes(1), graph.axes(0))
-    inputs = {name: (INT64, ["tokens"]) for name in ("ids", "types")}
-    outputs = {
+    inputs: Inputs = {name: (INT64, ["tokens"]) for name in ("ids", "types")}
+    outputs: Outputs = {
         "blocks": (_blocks(graph, x, first), ["blocks", HIDDEN]),
         "relevance": (graph.linear(first, "to_relevance"), [1, 1]),
         "places": (_places(graph, x, 0), ["tokens", 2]),
@@ -234,11 +231,11 @@ def joint_model(weights: Mapping[str, Floats], *, exact: bool = False) -> onnx.M
     heads = graph.add("Gather", read, "firsts")
     top = graph.add("ReduceMax", heads, axes=[0])
     about = graph.add("Tanh", graph.linear(graph.add("Concat", first, top, axis=1), "to_set"))
-    inputs = {
+    inputs: Inputs = {
         "blocks": (FLOAT, ["blocks", HIDDEN]),
         "slots": (INT64, ["blocks"]), "firsts": (INT64, ["windows"]),
     }  # fmt: skip
-    outputs = {
+    outputs: Outputs = {
         "needed": (graph.linear(heads, "to_needed"), ["windows", 1]),
         "complete": (graph.linear(about, "to_complete"), [1, 1]),
         "counts": (graph.linear(about, "to_count"), [1, 6]),
@@ -271,14 +268,15 @@ def check_weights(weights: Mapping[str, Floats]) -> None:
     for layer in layers:
         maps |= {f"{layer}.{part}": square for part in ("query", "key", "value", "out")}
         maps |= {f"{layer}.up": (inner, HIDDEN), f"{layer}.down": (HIDDEN, inner)}
-    for name, shape in maps.items():
-        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    for name, (rows, columns) in maps.items():
+        shapes |= {f"{name}.weight": (rows, columns), f"{name}.bias": (rows,)}
     for name in ("norm", *(f"{layer}.{part}" for layer in layers for part in ("norm", "final"))):
         shapes |= {f"{name}.weight": (HIDDEN,), f"{name}.bias": (HIDDEN,)}
+    found = {name: one.shape for name, one in weights.items()}
     wrong = [
-        f"{name} is {weights[name].shape if name in weights else 'absent'}, expected {shape or 'none'}"
-        for name in sorted({*shapes, *weights})
-        if (shape := shapes.get(name, ())) != (weights[name].shape if name in weights else None)
+        f"{name} is {found.get(name, 'absent')}, expected {shapes.get(name, 'none')}"
+        for name in sorted({*shapes, *found})
+        if shapes.get(name) != found.get(name)
     ]
     wrong += [f"{name} has NaN" for name, one in weights.items() if not np.isfinite(one).all()]
     if wrong:

@@ -59,7 +59,7 @@ def write_weights(
         size += count
     paths = [out.with_name(f"{out.name}-{number}.npz") for number in range(len(parts))]
     for path, part in zip(paths, parts, strict=True):
-        np.savez(path, **part)
+        np.savez(path, **part)  # type: ignore[arg-type]
     return paths
 
 
