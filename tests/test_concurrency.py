@@ -145,7 +145,7 @@ import json, os, signal, sys
 import suffice
 from tests.test_concurrency import QUESTIONS, heard
 
-QUESTIONS = QUESTIONS[:2]
+QUESTIONS = QUESTIONS[:1]
 
 library, gate = suffice.Library.open(sys.argv[1]), suffice.Gate.load()
 alone = {question: heard(question, library, gate) for question in QUESTIONS}
@@ -155,6 +155,7 @@ for number in range(2):
     child = os.fork()
     if not child:
         signal.alarm(200)                       # a child that waits for ever is killed, and told
+        gate.encoders.reader._read_window.cache_clear()      # or it would read nothing itself
         same = [heard(question, library, gate) == alone[question] for question in QUESTIONS]
         os.close(hold)
         os.read(held, 1)                        # until the parent has closed the library and others have written to it
@@ -192,7 +193,7 @@ def test_forked_children_share_a_loaded_gate_and_an_open_library(tmp_path: Path)
     )
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert answers == [{"same": [True] * 2, "seen": "Written by the parent."}] * 2
+    assert answers == [{"same": [True], "seen": "Written by the parent."}] * 2
 
 
 def test_a_child_that_forks_in_the_middle_of_a_look_reads_on(library: Library) -> None:
