@@ -42,7 +42,7 @@ from suffice_research.baselines import (
     baseline_predictions,
     cross_encoder_figures,
 )
-from suffice_research.training.gate_data import without_titles
+from suffice_research.training.gate_data import join_hits, with_file_names, without_titles
 from suffice_research.training.promise import PromiseResult, check_promise
 from suffice_research.training.transfer import DRAWS, LABELS, Recipe, TransferResult, leave_one_out
 
@@ -174,7 +174,8 @@ def _fitted_sections(
 
 SHIPPED_SAYS = (
     "Ten hits of BM25 among all passages of the data set, as a user would have them; drawn: lists of one to ten hits, complete "
-    "half of the time, filled up with passages that look right. Seen: other questions of this data set were learned from. "
+    "half of the time, filled up with passages that look right. File names: they stand where titles stood, and the titles in the "
+    "texts. Larger chunks: up to three passages joined into one without a title. Seen: other questions of this data set were learned from. "
     "Unseen: neither the reader nor the gate has learned from the domain. In brackets: 95 % bootstrap interval over questions. "
     "Right: answered where the list is complete, not answered where it is not."
 )
@@ -218,6 +219,8 @@ def shipped_lists(material: Material) -> Iterator[JudgedLists]:
         ("everyday, one document", [one for one in everyday if len(one.gold.doc_ids) == 1]),
         ("everyday, several documents", [one for one in everyday if len(one.gold.doc_ids) > 1]),
         ("everyday, no titles", without_titles(everyday)),
+        ("everyday, file names", [with_file_names(one) for one in everyday]),
+        ("everyday, larger chunks", [join_hits(one) for one in everyday]),
     ):
         if some:
             yield JudgedLists(f"{name}, drawn", "unseen", some, floors["drawn"].get(name))
