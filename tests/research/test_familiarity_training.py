@@ -7,12 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from suffice.evaluation.study import Study
-from suffice_research.training.familiarity import (
-    Depth,
-    GroupCoverage,
-    coverage,
-    familiarity_study,
-)
+from suffice_research.training.familiarity import Depth, familiarity_study
+from suffice_research.training.interval_coverage import GroupCoverage, coverage
 
 
 def test_a_group_is_covered_where_its_share_lies_in_its_mean_interval() -> None:

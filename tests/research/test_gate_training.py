@@ -176,5 +176,10 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
     assert [row[:2] for row in made.table("Shipped, beside").rows] == [
         row[:2] for row in shipped.rows
     ]
+    covered = made.table("Shipped, familiarity")
+    assert [row[0] for row in covered.rows] == [
+        "west", "all seen", "north", "north, drawn", "all unseen",
+    ]  # fmt: skip
+    assert covered.cell("all unseen", "groups") == 2
     assert len(messages) == 5
     assert Study.load(made.save(tmp_path / "study.json")).table("Left out").cell("west", "n") == 140

@@ -40,38 +40,15 @@ from suffice_research.training.gate import (
     train_gate,
 )
 from suffice_research.training.gate_data import KS, GateData
+from suffice_research.training.interval_coverage import GROUP, GroupCoverage, coverage, together
 from suffice_research.training.reader_data import TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
-__all__ = ["Depth", "GroupCoverage", "coverage", "familiarity_study", "judge", "main"]
+__all__ = ["Depth", "familiarity_study", "judge", "main"]
 
-GROUP = 100  # verdicts of similar p
 LEFT_OUT, SEEN, UNSEEN = "left out", "seen", "unseen"
 TO_COVER = 0.9  # of the groups of left-out and of unseen domains: what the shift is chosen for
 Floats = npt.NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupCoverage:
-    """In how many groups of verdicts the share of complete lists lies in the mean interval."""
-
-    groups: int
-    covered: int
-    width: float  # mean
-
-    def __str__(self) -> str:
-        return f"{self.covered:3} of {self.groups:3} (width {self.width:.2f})"
-
-
-def coverage(
-    p: Floats, interval: tuple[Floats, Floats], complete: npt.NDArray[np.bool_], size: int = GROUP
-) -> GroupCoverage:
-    """Groups of at least so many verdicts with neighbouring p."""
-    order = np.argsort(p, kind="stable")
-    groups = np.array_split(order, max(1, len(order) // size))
-    low, high = interval
-    inside = [low[at].mean() <= complete[at].mean() <= high[at].mean() for at in groups]
-    return GroupCoverage(len(groups), sum(map(bool, inside)), float((high - low).mean()))
 
 
 def _auroc(near: Floats, far: Floats) -> float:
@@ -155,12 +132,6 @@ def _parts(found: Sequence[Depth]) -> Iterator[tuple[str, list[Depth]]]:
             yield seen, some
 
 
-def _together(some: Sequence[GroupCoverage]) -> GroupCoverage:
-    groups = sum(one.groups for one in some)
-    width = sum(one.width * one.groups for one in some) / groups
-    return GroupCoverage(groups, sum(one.covered for one in some), width)
-
-
 def _depth_table(found: Sequence[Depth]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for seen, some in _parts(found):
@@ -168,7 +139,7 @@ def _depth_table(found: Sequence[Depth]) -> Table:
             about = (one.name, seen, one.lists, one.auroc, one.low)
             rows.append((*about, *_cells(one.calibrated, one.widened)))
         before, after = (
-            _together([getattr(one, name) for one in some]) for name in ("calibrated", "widened")
+            together([getattr(one, name) for one in some]) for name in ("calibrated", "widened")
         )
         lists = sum(one.lists for one in some)
         rows.append((f"all {seen}", seen, lists, None, None, *_cells(before, after)))
@@ -186,7 +157,7 @@ def _cells(before: GroupCoverage, after: GroupCoverage) -> tuple[Cell, ...]:
 def _summary(found: Sequence[Depth]) -> Iterator[str]:
     for seen, some in _parts(found):
         if seen != SEEN:
-            all_ = _together([one.widened for one in some])
+            all_ = together([one.widened for one in some])
             reached = "reached" if all_.covered >= TO_COVER * all_.groups else "not reached"
             yield (
                 f"Interval, {seen} domains: {all_.covered} of {all_.groups} groups are covered; "

@@ -36,13 +36,19 @@ from suffice.gate.reader import Reader
 from suffice.numeric import sigmoid
 from suffice.protocols import Reranker
 from suffice.storage import package_versions
-from suffice.types import Action
+from suffice.types import LOW_FAMILIARITY, Action
 from suffice_research.baselines import (
     CROSS_ENCODED,
     baseline_predictions,
     cross_encoder_figures,
 )
 from suffice_research.training.gate_data import join_hits, with_file_names, without_titles
+from suffice_research.training.interval_coverage import (
+    GROUP,
+    GroupCoverage,
+    coverage,
+    together,
+)
 from suffice_research.training.promise import PromiseResult, check_promise
 from suffice_research.training.transfer import DRAWS, LABELS, Recipe, TransferResult, leave_one_out
 
@@ -147,7 +153,7 @@ def gate_study(material: Material, say: Say) -> Study:
         sections=(
             Section(
                 "As it ships",
-                (_shipped_table(shipped), _beside_table(shipped)),
+                (_shipped_table(shipped), _interval_table(shipped), _beside_table(shipped)),
                 SHIPPED_SAYS,
             ),
             *(_fitted_sections(fitted, left_out, material) if fitted else ()),
@@ -197,7 +203,8 @@ class _ShippedResult:
     lists: JudgedLists
     predictions: Predictions
     answered: Floats
-    familiarity: float
+    familiarity: Floats
+    interval: GroupCoverage
     others: Mapping[str, Floats]  # what else could rank these lists: name -> 0 to 1 for each
 
 
@@ -239,8 +246,13 @@ def _judge_shipped(material: Material, lists: JudgedLists, say: Say) -> _Shipped
         figures = sigmoid(cross_encoder_figures(cases, material.reranker))
         others |= {name: figures[:, at] for at, (name, _) in enumerate(CROSS_ENCODED)}
     say(f"{lists.name} ({lists.seen}): AUROC {_auroc(found):.3f} ECE {score(found, 'ece'):.3f}")
-    familiarity = float(np.mean([one.familiarity for one in verdicts]))
-    return _ShippedResult(lists, found, answered, familiarity, others)
+    familiarity = np.array([one.familiarity for one in verdicts])
+    low, high = (
+        np.array([getattr(one.estimate, end) for one in verdicts], dtype=float)
+        for end in ("low", "high")
+    )
+    covered = coverage(found.probabilities, (low, high), complete.astype(bool))
+    return _ShippedResult(lists, found, answered, familiarity, covered, others)
 
 
 def _read_complete(gate: Gate, reader: Reader, cases: Sequence[RetrievedQuestion]) -> Floats:
@@ -264,12 +276,33 @@ def _shipped_table(found: Sequence[_ShippedResult]) -> Table:
         right = float((one.answered == complete).mean())
         auroc = WithPublished(interval(predictions, "auroc"), floor)
         about = (lists.name, lists.seen, len(predictions), _share(predictions))
-        rows.append((*about, auroc, *_ece(predictions), *shares, right, one.familiarity))
+        rows.append(
+            (*about, auroc, *_ece(predictions), *shares, right, float(one.familiarity.mean()))
+        )
     columns = (
         "data set", "seen", "n", "complete", "AUROC", "ECE", "ECE by chance",
         "answered of complete", "answered of incomplete", "right", "familiarity",
     )  # fmt: skip
     return Table("Shipped", columns, tuple(rows))
+
+
+def _interval_table(found: Sequence[_ShippedResult]) -> Table:
+    """Familiarity, and how many groups of verdicts the interval covers."""
+    rows: list[tuple[Cell, ...]] = []
+    for seen in dict.fromkeys(one.lists.seen for one in found):
+        some = [one for one in found if one.lists.seen == seen]
+        for one in some:
+            low = float((one.familiarity < LOW_FAMILIARITY).mean())
+            covered = (one.interval.groups, one.interval.covered, one.interval.width)
+            rows.append((one.lists.name, seen, len(one.predictions), low, *covered))
+        every = together([one.interval for one in some])
+        rows.append((f"all {seen}", seen, None, None, every.groups, every.covered, every.width))
+    columns = ("data set", "seen", "n", "low familiarity", "groups", "covered", "width")
+    note = (
+        f"A group is {GROUP} verdicts or a few more with neighbouring p. It is covered where its share of complete lists lies in "
+        f"its mean interval; the share of so few lists is itself off by up to 0.1. Low: familiarity below {LOW_FAMILIARITY}."
+    )
+    return Table("Shipped, familiarity and interval", columns, tuple(rows), note)
 
 
 def _beside_table(found: Sequence[_ShippedResult]) -> Table:
