@@ -22,7 +22,6 @@ from suffice_research import hipporag
 from suffice_research.bridge_quality import SHIPPED_MODEL
 from suffice_research.training.gate import JUDGED, QUESTIONS
 from suffice_research.training.sources import SOURCES
-from suffice_research.training.transfer import DRAWS
 
 GATE_PRESETS = {
     "standard": "It computes what the fast one computes, and a small transformer, the reader, reads the question with every hit "
@@ -78,7 +77,7 @@ def gate_command(preset: str, study: Study | None = None) -> str:
     """What makes the gate and its study; for a study that was made with other numbers of questions,
     those.
     """
-    usual = {"questions": QUESTIONS[preset], "judged": JUDGED, "draws": DRAWS}
+    usual = {"questions": QUESTIONS[preset], "judged": JUDGED}
     odd = {
         name: study.settings[name]
         for name, value in usual.items()

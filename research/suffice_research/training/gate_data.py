@@ -381,7 +381,8 @@ def join_hits(case: RetrievedQuestion) -> RetrievedQuestion:
             room = JOINED_LENGTH
         chunks[-1].append(hit)
         room -= length
-    name_of, hits = {}, []
+    name_of: dict[str, str] = {}
+    hits: list[Hit] = []
     for members in chunks:
         first = members[0]  # they are ranked: it has the best score
         if len(members) > 1:
