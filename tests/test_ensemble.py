@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from suffice.gate.features import HIT_COLUMNS, STEADY_DIRECTIONS
-from suffice.gate.model import STEADY_SHARE, Ensemble, relative_hit_features
+from suffice.gate.model import READ_STEADY_SHARE, STEADY_SHARE, Ensemble, relative_hit_features
 
 NAMES = ["weakest_least", "dangling", "rarity"]
 
@@ -55,6 +55,13 @@ def test_the_steady_model_counts_the_more_the_more_sets_teach() -> None:
     assert Ensemble.fit(rows, complete, NAMES).share == 0
     assert Ensemble.fit(rows, complete, NAMES, data_sets=sets).share == pytest.approx(
         STEADY_SHARE / 2
+    )
+    read = (
+        *NAMES[:-1],
+        "read_complete",
+    )  # a reader's columns transfer: the free models may say more
+    assert Ensemble.fit(rows, complete, read, data_sets=sets).share == pytest.approx(
+        READ_STEADY_SHARE / 2
     )
     alone = np.where(
         sets == "hard", sets, complete.astype(str)

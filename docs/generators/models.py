@@ -22,7 +22,6 @@ from suffice_research import hipporag
 from suffice_research.bridge_quality import SHIPPED_MODEL
 from suffice_research.training.gate import JUDGED, QUESTIONS
 from suffice_research.training.sources import SOURCES
-from suffice_research.training.transfer import DRAWS
 
 GATE_PRESETS = {
     "standard": "It computes what the fast one computes, and a small transformer, the reader, reads the question with every hit "
@@ -43,10 +42,10 @@ LEARNED = {
 
 
 FEW_LABELS = "With a few labels"
-ADAPTATION_COMMAND = (
-    "python -m suffice_research.training.adaptation_study --data $DATA --readings FILE"
-    " --out docs/results/runs/adaptation.json"
-)
+STUDY_COMMANDS = {
+    name: f"python -m suffice_research.training.{module} --data $DATA --readings FILE --out docs/results/runs/{name}.json"
+    for name, module in (("adaptation", "adaptation_study"), ("familiarity", "familiarity"))
+}
 
 
 def gate_studies() -> dict[str, Study]:
@@ -64,9 +63,9 @@ def gate_studies() -> dict[str, Study]:
     }
 
 
-def adaptation() -> Study | None:
-    """The stored study of adapting with a few labels."""
-    path = RUNS / "adaptation.json"
+def stored_study(name: str) -> Study | None:
+    """A study beside those of the presets: `adaptation`, `familiarity`."""
+    path = RUNS / f"{name}.json"
     return Study.load(path) if path.is_file() else None
 
 
@@ -78,7 +77,7 @@ def gate_command(preset: str, study: Study | None = None) -> str:
     """What makes the gate and its study; for a study that was made with other numbers of questions,
     those.
     """
-    usual = {"questions": QUESTIONS[preset], "judged": JUDGED, "draws": DRAWS}
+    usual = {"questions": QUESTIONS[preset], "judged": JUDGED}
     odd = {
         name: study.settings[name]
         for name, value in usual.items()
@@ -101,7 +100,7 @@ def gate_pages() -> dict[Path, str]:
 
 def gate_pictures() -> dict[Path, bytes]:
     """The figures of every study, drawn."""
-    labels = adaptation()
+    labels = stored_study("adaptation")
     return {
         RESULTS / _gate_picture(study, at): draw_figure(figure)
         for study in (*gate_studies().values(), *([labels] if labels else []))
@@ -125,11 +124,13 @@ def gate_results(found: dict[str, Study]) -> str:
         "stands in for the one that ships ([decision 35](../decisions/0035-reader.md)). Fitted on single data sets, `standard` "
         "has not been measured yet.\n",
     ]
-    if labels := adaptation():
-        lines += [f"## {FEW_LABELS}\n", f"    {ADAPTATION_COMMAND}\n"]
-        lines += ["What was to be reached:\n", *(f"- {line}" for line in labels.summary), ""]
-        for section in labels.sections:
-            lines += list(_gate_section(section, labels))[1:]
+    for name, command in STUDY_COMMANDS.items():
+        if study := stored_study(name):
+            title = study.sections[0].title
+            lines += [f"## {title}\n", f"    {command}\n"]
+            lines += ["What was to be reached:\n", *(f"- {line}" for line in study.summary), ""]
+            for section in study.sections:
+                lines += list(_gate_section(section, study))[1:]
     for preset, study in found.items():
         lines += [f"## Preset `{preset}`\n", f"    {gate_command(preset, study)}\n"]
         for section in study.sections:

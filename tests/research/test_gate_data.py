@@ -22,8 +22,10 @@ from suffice_research.training.gate_data import (
     DRAWN_HITS,
     GateData,
     drawn_list,
+    join_hits,
     one_sentence_each,
     vary_hits,
+    with_file_names,
     without_titles,
 )
 from suffice_research.training.reader_data import (
@@ -254,3 +256,34 @@ def test_an_unknown_set_and_an_absent_folder_are_told(
     with pytest.raises(InputError, match="no data set is named 'musik'") as caught:
         GateData(tmp_path, only=("musik",), say=ProgressLog())
     assert "everyday" in caught.value.hint
+
+
+def test_joined_hits_hold_what_they_held_in_fewer_chunks() -> None:
+    whole = found()
+    whole = replace(whole, gold=replace(whole.gold, doc_ids=frozenset(["p0", "p1"])))
+    joined = join_hits(whole)
+    (chunk,) = joined.hits
+    first, second = (f"{one.title}\n{one.text}" for one in (NEEDED[0], LOOK_ALIKES[3]))
+    assert (chunk["title"], chunk["text"], chunk["score"]) == ("", f"{first} {second}", 7.0)
+    assert joined.complete
+    assert joined.gold.doc_ids == {chunk["doc_id"]}
+    gap = join_hits(found())  # p9 was not found, and is not in the chunk
+    assert not gap.complete
+    assert gap.gold.doc_ids == {chunk["doc_id"], "p9"}
+    empty = replace(whole, evidence=replace(whole.evidence, hits=()), deeper=())
+    assert join_hits(empty) == empty
+
+
+def test_chunks_that_would_be_too_long_stay_apart() -> None:
+    one = found()
+    long = replace(one.evidence.documents["p1"], text="The barn has a door. " * 100)
+    evidence = replace(one.evidence, documents={**one.evidence.documents, "p1": long})
+    apart = replace(one, evidence=evidence)
+    assert join_hits(apart).hits == apart.hits
+
+
+def test_file_names_stand_where_titles_stood() -> None:
+    named = with_file_names(found())
+    assert [hit["title"] for hit in named.hits] == ["doc_0400.txt", "doc_0401.txt"]
+    assert named.hits[0]["text"] == f"{NEEDED[0].title}\n{NEEDED[0].text}"
+    assert named.complete == found().complete

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.values import known
 
-from suffice.evaluation.gate_evaluation import run_gate
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.study import Study
 from suffice.gate.gate import Gate
@@ -22,7 +19,6 @@ from suffice_research.training.gate import main, train_gate
 from suffice_research.training.gate_data import draw_lists
 from suffice_research.training.gate_study import Material, gate_study
 from suffice_research.training.promise import check_promise
-from suffice_research.training.transfer import leave_one_out, measure_transfer
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -110,40 +106,17 @@ def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
         ).read_bytes(), file
 
 
-def test_leaving_one_out_judges_with_the_others_only() -> None:
-    training, gate = east()
-    west = draw_lists(collected(), lists=1)[100:]
-    names: list[str] = []
-
-    def recipe(some: Mapping[str, Sequence[RetrievedQuestion]]) -> Gate:
-        names.extend(some)
-        return gate
-
-    (found,) = leave_one_out(
-        {"east": training, "west": west}, {"west": west}, recipe, labels=(25, 999), draws=1
-    )
-    assert names == ["east"]
-    np.testing.assert_allclose(found.p, run_gate(gate, west).p)
-    assert found.auroc_adapted[0].value == found.auroc_adapted[0].value
-    assert found.auroc_adapted[999].value is None  # there are not so many questions
-
-
-def test_a_few_labels_of_the_new_set_make_an_honest_gate_of_a_liar() -> None:
-    _, gate = east()
-    west = draw_lists(collected(), lists=1)[100:]
-    scale = gate.model.calibration
-    lying = replace(scale, offset=scale.offset + 3)  # the same order, all believed complete
-    turned = replace(gate, model=replace(gate.model, calibration=lying))
-    found = measure_transfer("west", turned, west, labels=(50,), draws=1)
-    assert known(found.ece_adapted[50].value) < known(found.ece_adapted[0].value) - 0.1
-
-
 def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
     cases = draw_lists(collected(), lists=1)
     _, gate = east()
     sets = {"east": cases[:100], "west": cases[100:]}
     messages: list[str] = []
-    options: dict[str, Any] = {"baselines": ["top score", "WIG"], "labels": (25,), "draws": 1}
+    taught: list[str] = []
+
+    def recipe(some: Mapping[str, Sequence[RetrievedQuestion]]) -> Gate:
+        taught.extend(some)
+        return gate
+
     made = gate_study(
         Material(
             "fast",
@@ -152,15 +125,16 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
             {"west": cases[60:]},
             [("north", {"": cases[:40], "drawn": cases[40:80], "single sentences": []})],
             {"west": cases[60:]},
+            recipe,
             lambda _: gate,
-            lambda _: gate,
-            **options,
+            baselines=["top score", "WIG"],
         ),
         messages.append,
     )
     assert [one.title for one in made.sections] == [
-        "As it ships", "Fitted on one data set", "The promise", ("On a data set it has not " "seen"), "With a few labels",
+        "As it ships", "Fitted on one data set", "The promise", "On a data set it has not seen",
     ]  # fmt: skip
+    assert taught == ["east"]  # and not the set that is judged
     assert made.table("Fitted").cell("west", "n") == 140
     assert len(made.table("Promise").rows) == 3
     assert [row[0] for row in made.table("Beside").rows] == ["the gate", "top score", "WIG"]
@@ -176,5 +150,10 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
     assert [row[:2] for row in made.table("Shipped, beside").rows] == [
         row[:2] for row in shipped.rows
     ]
+    covered = made.table("Shipped, familiarity")
+    assert [row[0] for row in covered.rows] == [
+        "west", "all seen", "north", "north, drawn", "all unseen",
+    ]  # fmt: skip
+    assert covered.cell("all unseen", "groups") == 2
     assert len(messages) == 5
     assert Study.load(made.save(tmp_path / "study.json")).table("Left out").cell("west", "n") == 140

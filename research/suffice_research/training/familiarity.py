@@ -1,17 +1,19 @@
 """How well the gate knows its depth: `python -m suffice_research.training.familiarity --data DIR`.
 
 For each data set, a gate that has not learned from it: of the data sets that the shipped gate knows
-the recipe without that one, of the unseen domains the shipped gate itself. It prints how well
+the recipe without that one, of the unseen domains the shipped gate itself. It measures how well
 familiarity tells the set from the training questions, how many of its verdicts are of low
 familiarity, and in how many groups of verdicts of similar p the share of complete lists lies in the
-mean interval: as calibrated, and widened by familiarity.
+mean interval: as calibrated, and widened by familiarity. docs/results/gate.md is made from the
+study that it writes with `--out`.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,43 +23,32 @@ import numpy.typing as npt
 
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.reading_cache import CachedReader
+from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
+from suffice.evaluation.study import Section, Study
+from suffice.evaluation.tables import Cell, Table
 from suffice.gate.gate import FAST, STANDARD, Gate
 from suffice.gate.reader import Reader
 from suffice.numeric import sigmoid
+from suffice.storage import package_versions
 from suffice.types import LOW_FAMILIARITY
-from suffice_research.training.gate import JUDGED, collect_training, train_gate
+from suffice_research.training.gate import (
+    JUDGED,
+    QUESTIONS,
+    collect_training,
+    fast_of_learned,
+    train_gate,
+)
 from suffice_research.training.gate_data import KS, GateData
+from suffice_research.training.interval_coverage import GROUP, GroupCoverage, coverage, together
 from suffice_research.training.reader_data import TEST
-from suffice_research.training.sources import ProgressLog, exit_code
+from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
-__all__ = ["GroupCoverage", "coverage", "judge", "main"]
+__all__ = ["Depth", "familiarity_study", "judge", "main"]
 
-GROUP = 100  # verdicts of similar p
+LEFT_OUT, SEEN, UNSEEN = "left out", "seen", "unseen"
+TO_COVER = 0.9  # of the groups of left-out and of unseen domains: what the shift is chosen for
 Floats = npt.NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupCoverage:
-    """In how many groups of verdicts the share of complete lists lies in the mean interval."""
-
-    groups: int
-    covered: int
-    width: float  # mean
-
-    def __str__(self) -> str:
-        return f"{self.covered:3} of {self.groups:3} (width {self.width:.2f})"
-
-
-def coverage(
-    p: Floats, interval: tuple[Floats, Floats], complete: npt.NDArray[np.bool_], size: int = GROUP
-) -> GroupCoverage:
-    """Groups of at least so many verdicts with neighbouring p."""
-    order = np.argsort(p, kind="stable")
-    groups = np.array_split(order, max(1, len(order) // size))
-    low, high = interval
-    inside = [low[at].mean() <= complete[at].mean() <= high[at].mean() for at in groups]
-    return GroupCoverage(len(groups), sum(map(bool, inside)), float((high - low).mean()))
 
 
 def _auroc(near: Floats, far: Floats) -> float:
@@ -68,8 +59,26 @@ def _auroc(near: Floats, far: Floats) -> float:
     return float(roc_auc_score(unseen, np.concatenate([near, far])))
 
 
-def judge(gate: Gate, name: str, lists: Sequence[RetrievedQuestion], say: ProgressLog) -> None:
-    """Print the figures of a set."""
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """What familiarity and the interval are worth on the lists of one set."""
+
+    name: str
+    seen: str
+    lists: int
+    auroc: float  # of familiarity, between this set and the training questions
+    low: float  # share of verdicts of low familiarity
+    calibrated: GroupCoverage
+    widened: GroupCoverage
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name + ', ' + self.seen:36} {self.lists:4} lists  AUROC {self.auroc:.3f}"
+            f"  low {self.low:.2f}  before {self.calibrated}  after {self.widened}"
+        )
+
+
+def judge(gate: Gate, name: str, seen: str, lists: Sequence[RetrievedQuestion]) -> Depth:
     batch = gate._batch(gate_inputs(lists), None)
     odds = gate.model.log_odds(gate.model.describe(batch).table)
     p, before = sigmoid(odds), gate.interval.apply(odds)
@@ -77,11 +86,86 @@ def judge(gate: Gate, name: str, lists: Sequence[RetrievedQuestion], say: Progre
     usual = np.linspace(0, 1, len(lists))  # what training questions have
     complete = np.array([one.complete for one in lists], dtype=bool)
     after = gate.widened(odds, familiarity)
-    say(
-        f"{name:28} {len(lists):4} lists  AUROC {_auroc(1 - usual, 1 - familiarity):.3f}"
-        f"  low {(familiarity < LOW_FAMILIARITY).mean():.2f}"
-        f"  before {coverage(p, before, complete)}  after {coverage(p, after, complete)}"
+    return Depth(
+        name,
+        seen,
+        len(lists),
+        _auroc(1 - usual, 1 - familiarity),
+        float((familiarity < LOW_FAMILIARITY).mean()),
+        coverage(p, before, complete),
+        coverage(p, after, complete),
     )
+
+
+# ---- the study
+
+SAYS = (
+    f"Left out: a gate that was fitted without this data set, of which the reader knows other questions. Unseen: neither has "
+    f"learned from the domain. Seen: the gate has learned from other questions of it. A group is {GROUP} verdicts or a few more "
+    "of neighbouring p; it is covered where its share of complete lists lies in its mean interval. A share of so few lists is "
+    "itself off by up to 0.1, so that even a perfect interval leaves some groups out. AUROC: how well familiarity tells the "
+    f"set from the training questions. Low: the share of verdicts of a familiarity below {LOW_FAMILIARITY}."
+)
+
+
+def familiarity_study(
+    found: Sequence[Depth], *, settings: Mapping[str, Any], seconds: float
+) -> Study:
+    """Tables of the measured sets, and whether the interval holds what it says."""
+    return Study(
+        name="familiarity",
+        title="How well the gate knows its depth",
+        seed=SEED,
+        settings=settings,
+        data={},
+        sections=(Section("How well it knows its depth", (_depth_table(found),), SAYS),),
+        summary=tuple(_summary(found)),
+        timings={"measuring": seconds},
+        commit=source_commit(),
+        packages=package_versions(),
+    )
+
+
+def _parts(found: Sequence[Depth]) -> Iterator[tuple[str, list[Depth]]]:
+    for seen in (LEFT_OUT, UNSEEN, SEEN):
+        if some := [one for one in found if one.seen == seen]:
+            yield seen, some
+
+
+def _depth_table(found: Sequence[Depth]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for seen, some in _parts(found):
+        for one in some:
+            about = (one.name, seen, one.lists, one.auroc, one.low)
+            rows.append((*about, *_cells(one.calibrated, one.widened)))
+        before, after = (
+            together([getattr(one, name) for one in some]) for name in ("calibrated", "widened")
+        )
+        lists = sum(one.lists for one in some)
+        rows.append((f"all {seen}", seen, lists, None, None, *_cells(before, after)))
+    columns = (
+        "data set", "seen", "n", "AUROC", "low", "groups", "covered as calibrated",
+        "width as calibrated", "covered", "width",
+    )  # fmt: skip
+    return Table("Familiarity and interval", columns, tuple(rows))
+
+
+def _cells(before: GroupCoverage, after: GroupCoverage) -> tuple[Cell, ...]:
+    return (before.groups, before.covered, before.width, after.covered, after.width)
+
+
+def _summary(found: Sequence[Depth]) -> Iterator[str]:
+    for seen, some in _parts(found):
+        if seen != SEEN:
+            all_ = together([one.widened for one in some])
+            reached = "reached" if all_.covered >= TO_COVER * all_.groups else "not reached"
+            yield (
+                f"Interval, {seen} domains: {all_.covered} of {all_.groups} groups are covered; "
+                f"to reach {TO_COVER:.0%}: {reached}."
+            )
+
+
+# ---- the command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,13 +179,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--questions", type=int, help="to learn from, of a data set at most")
     parser.add_argument("--judged", type=int, default=JUDGED, help="of a data set, at most")
     parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
+    parser.add_argument("--out", type=Path, help="write the study here, as JSON")
     args = parser.parse_args(arguments)
     return exit_code(lambda: _run(args, ProgressLog()))
 
 
 def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     data = GateData(args.data, only=args.only.split(",") if args.only else (), say=say)
-    reader = None
+    reader = fast = None
     if args.preset == STANDARD:
         reader = CachedReader(Reader(), args.readings, progress=say.progress)
     training = collect_training(data, args.preset, questions=args.questions)
@@ -113,17 +198,31 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
         )  # fmt: skip
         every = [one for group in groups for one in group]
         reader.read_all(map(to_labelled_question, every), k=max(KS))
-    options: Any = {"preset": args.preset, "reader": reader}
+        fast = fast_of_learned(data, questions=QUESTIONS[FAST])
+    options: Any = {"preset": args.preset, "reader": reader, "fast": fast}
+    found: list[Depth] = []
+
+    def measure(gate: Gate, name: str, seen: str, lists: Sequence[RetrievedQuestion]) -> None:
+        if lists:
+            found.append(judge(gate, name, seen, lists))
+            say(str(found[-1]))
+
+    started = time.perf_counter()
     for name, lists in judged.items():
         rest = {other: some for other, some in training.items() if other != name}
-        judge(train_gate(rest, **options), f"{name}, left out", lists, say)
+        measure(train_gate(rest, **options), name, LEFT_OUT, lists)
     gate = train_gate(training, **options)
     for name, lists in judged.items():
-        judge(gate, f"{name}, seen", lists, say)
+        measure(gate, name, SEEN, lists)
     for name, kinds in unseen:
         for kind, lists in kinds.items():
-            if lists:
-                judge(gate, ", ".join(filter(None, (name, "unseen", kind))), lists, say)
+            measure(gate, ", ".join(filter(None, (name, kind))), UNSEEN, lists)
+    settings = {"preset": args.preset, "judged": args.judged, "questions": args.questions}
+    study = familiarity_study(found, settings=settings, seconds=time.perf_counter() - started)
+    for line in study.summary:
+        say(line)
+    if args.out:
+        say(f"study at {study.save(args.out)}")
 
 
 if __name__ == "__main__":

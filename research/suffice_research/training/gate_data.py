@@ -41,8 +41,10 @@ __all__ = [
     "GateData",
     "draw_lists",
     "drawn_list",
+    "join_hits",
     "one_sentence_each",
     "vary_hits",
+    "with_file_names",
     "without_titles",
 ]
 
@@ -52,6 +54,8 @@ MOST = 1000  # questions of a data set that are searched
 DRAWN_HITS = 10  # of a drawn list, at most
 LOOK_ALIKES = 12  # that a drawn list is filled up from
 WITHOUT_SCORES, WITHOUT_TITLES = 4, 4  # one in so many lists, as some retrievers hand them over
+JOINED_HITS, JOINED_LENGTH = 3, 1500  # passages and characters of a larger chunk, at most
+FILE_NAME = "doc_{:04}.txt"
 CHAINS_WITHOUT_TITLES = 10  # likewise of the fast gate's
 OTHERS = {one.name: one for one in SOURCES if one.name not in ("musique", "multihop_rag")}
 REPLACED = ("hotpotqa", "2wiki")  # by those samples
@@ -360,6 +364,51 @@ def vary_hits(
         }
         evidence = replace(evidence, documents=documents)
     return replace(case, evidence=evidence, deeper=deeper)
+
+
+def join_hits(case: RetrievedQuestion) -> RetrievedQuestion:
+    """The same passages in larger chunks: neighbouring hits as one, without a title.
+
+    What it needs stands in these chunks: a question for two documents may need but one hit.
+    """
+    documents = dict(case.evidence.documents)
+    chunks: list[list[Hit]] = []
+    room = 0
+    for hit in case.evidence.hits:
+        length = len(searchable_text(documents[hit.doc_id]))
+        if not chunks or len(chunks[-1]) == JOINED_HITS or length > room:
+            chunks.append([])
+            room = JOINED_LENGTH
+        chunks[-1].append(hit)
+        room -= length
+    name_of: dict[str, str] = {}
+    hits: list[Hit] = []
+    for members in chunks:
+        first = members[0]  # they are ranked: it has the best score
+        if len(members) > 1:
+            name = "+".join(hit.doc_id for hit in members)
+            texts = [searchable_text(documents[hit.doc_id]) for hit in members]
+            documents[name] = Document(name, text=" ".join(texts))
+            name_of |= {hit.doc_id: name for hit in members}
+            first = replace(first, doc_id=name)
+        hits.append(first)
+    return replace(
+        case,
+        evidence=replace(case.evidence, hits=tuple(hits), documents=documents),
+        deeper=tuple(hits),
+        gold=replace(
+            case.gold, doc_ids=frozenset(name_of.get(one, one) for one in case.gold.doc_ids)
+        ),
+    )
+
+
+def with_file_names(case: RetrievedQuestion) -> RetrievedQuestion:
+    """The same list with file names for titles; the titles stand in the texts."""
+    documents = {
+        name: replace(one, title=FILE_NAME.format(at), text=searchable_text(one))
+        for at, (name, one) in enumerate(case.evidence.documents.items(), start=400)
+    }
+    return replace(case, evidence=replace(case.evidence, documents=documents))
 
 
 def without_titles(cases: Sequence[RetrievedQuestion]) -> list[RetrievedQuestion]:

@@ -37,6 +37,7 @@ from suffice.gate.features import (
     HIT_COLUMNS,
     LOCAL_FEATURE,
     PATH_COLUMNS,
+    READING,
     RELATIVE_HIT_COLUMNS,
     SET_COLUMNS,
     STEADY_DIRECTIONS,
@@ -57,6 +58,7 @@ MODEL_FORMAT, MODEL_RECORD, MODEL_FOLDS = 2, "model.json", 5
 HIT_TREES, HIT_LEAVES, ABSENT_TREES = 200, 15, 60
 BOOSTED_TREES, BOOSTED_LEAF, EXTRA_TREES, EXTRA_LEAVES = 120, 25, 100, 64
 STEADY_SHARE = 0.6  # of the steady model, where many data sets teach
+READ_STEADY_SHARE = 0.27  # the same where a reader is among the columns: what it says transfers
 STEADY_PENALTY = 0.01  # on its weights
 MIN_PROBABILITY = 2e-3  # clipped to this, so that no submodel outweighs the rest
 
@@ -468,7 +470,8 @@ class Ensemble:
     Logistic regression, boosted trees and extra trees learn all they can. What they learn of one
     data set misleads on another. The steady model uses only the columns that point the same way on
     every data set, and keeps their directions. Each data set counts alike in it, and both labels of
-    each, so it learns nothing of how the sets differ. The more sets teach, the larger its share.
+    each, so it learns nothing of how the sets differ. The more sets teach, the larger its share;
+    with a reader among the columns it is smaller (decision 35).
     """
 
     linear: LinearModel
@@ -504,7 +507,8 @@ class Ensemble:
             yes, np.zeros(len(yes)) if data_sets is None else data_sets
         )
         steady = LinearModel.fit_steady(rows, yes, weights, directions)
-        share = STEADY_SHARE * (1 - 1 / teaching)
+        most = READ_STEADY_SHARE if READING[0].name in names else STEADY_SHARE
+        share = most * (1 - 1 / teaching)
         return cls(LinearModel.fit(rows, yes), steady, boosted, extra, share)
 
     def ready(self) -> Ensemble:
@@ -572,10 +576,12 @@ class GateModel:
 
     A model fitted with extra features needs them ever after. `log_odds_at_fit` and `table_at_fit`
     hold the log-odds and columns of each training question by models that have not seen it: what a
-    calibration or a policy may be fitted on.
+    calibration or a policy may be fitted on. `log_odds_left_out` holds those by an ensemble that
+    has not learned from its data set at all, where there are several.
     """
 
     log_odds_at_fit: Floats
+    log_odds_left_out: Floats
     table_at_fit: Floats
     _submodels: Submodels
     _ensemble: Ensemble
@@ -632,9 +638,20 @@ class GateModel:
             part = Ensemble.fit(table[rest], complete[rest], names, **options)
             odds[held_out] = part.log_odds(table[held_out])
         self.log_odds_at_fit, self.table_at_fit = odds, table
+        self.log_odds_left_out = self._leave_sets_out(table, complete, sets)
         ensemble = Ensemble.fit(table, complete, names, data_sets=sets, seed=self.seed)
         self._ensemble = ensemble.ready()
         return self
+
+    def _leave_sets_out(self, table: Floats, complete: Bools, sets: npt.NDArray[Any]) -> Floats:
+        names, odds = [one.name for one in self.features], self.log_odds_at_fit.copy()
+        for one in np.unique(sets):
+            rest = sets != one
+            if len(np.unique(complete[rest])) == 2:
+                options: Any = {"data_sets": sets[rest], "seed": self.seed}
+                part = Ensemble.fit(table[rest], complete[rest], names, **options)
+                odds[~rest] = part.log_odds(table[~rest])
+        return odds
 
     @property
     def features(self) -> tuple[Feature, ...]:

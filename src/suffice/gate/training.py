@@ -55,7 +55,7 @@ PENALTIES = (3000.0, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 OFFSET_PENALTY = 1.0
 CORRECTION_FOLDS = 5
 MIN_OF_SET = 30  # questions, to say how far a data set lies off
-SHIFT_QUANTILE = 0.9
+SHIFT_GROUP, SHIFT_QUANTILE = 50, 0.95  # questions of similar log-odds, and most of such groups
 LABELS_FOR_EQUAL_SAY = 100.0  # that give a local model as much weight as the gate's
 
 
@@ -322,7 +322,8 @@ def fit_gate(
         "history": [],
     }
     if rest.data_sets is not None:
-        card["shift"] = round(shift_between_sets(odds, rest.complete, rest.data_sets), 3)
+        left_out = calibration.log_odds(base.log_odds_left_out)
+        card["shift"] = round(shift_between_sets(left_out, rest.complete, rest.data_sets), 3)
     return _settle(model, rule, (rest, aside), table, odds, card)
 
 
@@ -381,15 +382,21 @@ def _settle(
 
 
 def shift_between_sets(odds: Floats, complete: Bools, data_sets: Sequence[str]) -> float:
-    """How far a further data set may lie off, in log-odds: as far as most of these do."""
+    """How far a further data set may lie off, in log-odds: as far as questions of similar log-odds
+    in most of these do.
+    """
     from scipy.optimize import brentq  # late: of the `fit` extra
 
     names = np.asarray(data_sets)
     offsets = []
     for name in np.unique(names):
-        some, labels = odds[names == name], complete[names == name]
-        if len(labels) >= MIN_OF_SET:
-            share = (labels.sum() + 1) / (len(labels) + 2)
+        mine = np.flatnonzero(names == name)
+        if len(mine) < MIN_OF_SET:
+            continue
+        order = mine[np.argsort(odds[mine], kind="stable")]
+        for group in np.array_split(order, max(1, len(order) // SHIFT_GROUP)):
+            some, yes = odds[group], complete[group].sum()
+            share = (yes + 1) / (len(group) + 2)
             offsets.append(brentq(lambda b: sigmoid(some + b).mean() - share, -30, 30))  # noqa: B023
     return float(np.quantile(np.abs(offsets), SHIFT_QUANTILE)) if offsets else 0.0
 
