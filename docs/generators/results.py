@@ -18,6 +18,7 @@ from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
 from suffice_research import SLOW_STUDIES, STUDY_NAMES
 from suffice_research.frames import published as published_module
 from suffice_research.magaf import published as magaf_published
+from suffice_research.multi_meta_rag.pair_scores import load_scores
 from suffice_research.published import PublishedTable
 
 
@@ -162,6 +163,8 @@ MODEL_ANSWERS = {
         RUNS / "multi-meta-rag-answers.jsonl",
     )
 }
+# What a cross-encoder said once, over hours of reading: study -> its scores.
+STORED_SCORES = {"multi-meta-rag": RUNS / "multi-meta-rag-scores.npz"}
 
 
 def study_command(name: str) -> str:
@@ -174,13 +177,17 @@ def study_command(name: str) -> str:
 
 
 def answers_command(name: str) -> str | None:
-    """Puts the stored answers into the cache, so that nobody is asked; None where there are none."""
+    """Puts the stored answers and scores into the cache, so that nobody is asked and nothing is
+    read again; None where there are none.
+    """
     model, answers = MODEL_ANSWERS.get(name, ("", None))
     if answers is None or not answers.is_file():
         return None
     module = f"suffice_research.{name.replace('-', '_')}.requests"
     stored = answers.relative_to(ROOT).as_posix()
-    return f"python -m {module} --data $DATA --model {model} --cache cache --answers {stored}"
+    scores = STORED_SCORES.get(name)
+    also = f" --scores {scores.relative_to(ROOT).as_posix()}" if scores and scores.is_file() else ""
+    return f"python -m {module} --data $DATA --model {model} --cache cache --answers {stored}{also}"
 
 
 def study_path(name: str) -> Path:
@@ -236,6 +243,13 @@ def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
         yield (
             "The first command takes the model's answers from where they are stored, so that nobody is asked. They were given once, on "
             "another machine, by the Q4_K_M file of the model, without the JSON schema that the second command sends to a server.\n"
+        )
+    scores = STORED_SCORES.get(study.name)
+    if scores is not None and scores.is_file():
+        stored = load_scores(scores)
+        yield (
+            f"It also takes the {len(stored):,} scores of the cross-encoder, made on {stored.made_on}. An int8 model's scores differ a "
+            "little between processors. To make them on yours, leave `--scores` out: hours, and a stopped run goes on.\n"
         )
     yield (
         f"Seed {study.seed}. In brackets: 95 % bootstrap interval over questions. In parentheses: the paper's figure, and how "
