@@ -95,8 +95,8 @@ def load_scores(path: Path) -> StoredScores:
         raise InputError(
             f"{path} holds no scores: its columns are not as they should be", hint=hint
         )
-    head = {name: str(found.pop(name)) for name in ("reranker", "made_on", "chunks")}
-    return StoredScores(**head, **found)
+    reranker, made_on, chunks = (str(found[name]) for name in ("reranker", "made_on", "chunks"))
+    return StoredScores(reranker, made_on, chunks, *rows)
 
 
 def scores_in_cache(
