@@ -293,7 +293,7 @@ def _model_lines(study: Study) -> Iterator[str]:
         "xllamacpp; add `--base-url` for a server of your own. Stop it and type it again: it goes on where it ended. "
         "The stored rows were made on a GPU, in half precision, by `python -m suffice_research.training.model_server`, which "
         "tells the model the JSON schema and enforces none; llama.cpp enforces it and rounds otherwise, so single answers may "
-        "differ.\n"
+        f"differ.{f' They are of commit {study.commit[:8]}.' if study.commit else ''}\n"
     )
     yield from (f"- {line}" for line in (*study.summary, *study.notes))
     yield ""
