@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,11 @@ from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.types import Document, FoundAnswer
 from suffice_research.embedding_cache import CachedReranker
 from suffice_research.multi_meta_rag.answering import CachedSpanReader, score_answers
-from suffice_research.multi_meta_rag.pair_scores import load_scores, scores_in_cache
+from suffice_research.multi_meta_rag.pair_scores import (
+    compare_scores,
+    load_scores,
+    scores_in_cache,
+)
 from suffice_research.multi_meta_rag.requests import (
     all_requests,
     read_answers,
@@ -280,6 +285,14 @@ def test_stored_scores_of_other_chunks_or_of_nothing_are_refused(tmp_path: Path)
     assert load_scores(file).pairs(["When?"], texts) == {}
     with pytest.raises(InputError, match="of other chunks"):
         load_scores(file).pairs(["Who?"], texts[:2])
+    stored = load_scores(file)
+    assert compare_scores(stored, replace(stored, score=stored.score + 1)) == (
+        2,
+        pytest.approx(1.0),
+        pytest.approx(1.0),
+    )
+    with pytest.raises(InputError, match="different chunks"):
+        compare_scores(stored, replace(stored, chunks="others"))
     half = tmp_path / "half.npz"
     half.write_bytes(file.read_bytes()[:-40])
     np.savez(tmp_path / "other.npz", score=np.array([np.nan]))

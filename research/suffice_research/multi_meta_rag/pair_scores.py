@@ -21,7 +21,7 @@ from suffice.errors import InputError
 from suffice.storage import write_atomically
 from suffice_research.embedding_cache import CachedReranker
 
-__all__ = ["StoredScores", "load_scores", "scores_in_cache"]
+__all__ = ["StoredScores", "compare_scores", "load_scores", "scores_in_cache"]
 
 _FIELDS = {
     "reranker": "U",
@@ -45,7 +45,7 @@ class StoredScores:
     """Scores of pairs: the hash of the question, the number of the text, the score."""
 
     reranker: str
-    made_on: str  # the processor: an int8 model's scores differ a little between them
+    made_on: str  # machine and number format: scores differ a little between them
     chunks: str  # the hash of all texts
     question: npt.NDArray[Any]
     text: npt.NDArray[Any]
@@ -97,6 +97,19 @@ def load_scores(path: Path) -> StoredScores:
         )
     reranker, made_on, chunks = (str(found[name]) for name in ("reranker", "made_on", "chunks"))
     return StoredScores(reranker, made_on, chunks, *rows)
+
+
+def compare_scores(one: StoredScores, other: StoredScores) -> tuple[int, float, float]:
+    """Pairs that both have, the correlation of their scores, and the mean absolute difference."""
+    if one.chunks != other.chunks:
+        raise InputError("the scores are of different chunks", hint="make both from one corpus")
+    known = dict(zip(zip(one.question.tolist(), one.text.tolist()), one.score.tolist()))
+    pairs = zip(other.question.tolist(), other.text.tolist())
+    both = [(known[pair], score) for pair, score in zip(pairs, other.score) if pair in known]
+    if len(both) < 2:
+        raise InputError("fewer than two pairs are in both files", hint="score the same questions")
+    ours, theirs = np.array(both, dtype=float).T
+    return len(both), float(np.corrcoef(ours, theirs)[0, 1]), float(np.abs(ours - theirs).mean())
 
 
 def scores_in_cache(
