@@ -243,8 +243,8 @@ def _sections(
             else f"{len(found.sample)} questions, drawn by the seed, each kind in its share; intervals are wide."
         )
         sample = (
-            f"{chosen} The rows without the cross-encoder are of the same questions. It computes in int8, and its scores differ "
-            "a little from processor to processor."
+            f"{chosen} The rows without the cross-encoder are of the same questions. Its scores differ a little between processors "
+            "and number formats."
         )
         shown = [table for name in found.reranked for table in tables.reranking(found, name, seed)]
         sections.append(Section("With the cross-encoder", tuple(shown), sample))
