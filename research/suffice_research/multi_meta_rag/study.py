@@ -99,8 +99,8 @@ NOTES = (
     "base applies them, and softened in our way.",
     "Seen and unseen: the encoders and the cross-encoder were not trained here. The fast gate that relaxes a filter and our reader "
     "learned from this data set; the gate's row is of questions that it may have seen, the reader's answers are not.",
-    "Chosen after looking at these questions: the weight of the cross-encoder (one half, of 0.3, 0.5 and 0.7, on 517 questions "
-    "drawn with another seed), that a filter only gives way to a step that reaches the gate's target, and that target (0.7); "
+    "Chosen after looking at these questions: the weight of the cross-encoder (one half, of 0.3, 0.5 and 0.7, on 517 of them, "
+    "which its rows hold, too), that a filter only gives way to a step that reaches the gate's target, and that target (0.7); "
     "and the rules of the extractor, written with an eye on what it got wrong.",
 )
 
