@@ -88,10 +88,20 @@ STUDY = $(BIN)/suffice reproduce $* $(if $(DATA),--data $(DATA)) $(if $(filter $
 
 STUDIES = $(if $(MODEL),$(or $(filter $(or $(PAPER),$(ASKING)),$(ASKING)),$(error $(PAPER) asks no model: only $(ASKING))),$(or $(PAPER),$(PAPERS)))
 
+WANTED = $(patsubst %,runs/%$(if $(MODEL),-model)/study.json,$(STUDIES))
+
 # A study that is done is not done again: a stopped run goes on. PAPER= always runs its study.
 reproduce: $(VENV)/.dev  ## run the papers' studies: all but those done, or PAPER=magaf; DATA=folder; MODEL=name BASE_URL=url asks a model
 	@$(if $(PAPER),rm -f runs/$(PAPER)/study.json runs/$(PAPER)-model/study.json)
-	@$(MAKE) --no-print-directory --keep-going $(patsubst %,runs/%$(if $(MODEL),-model)/study.json,$(STUDIES))
+	@$(MAKE) --no-print-directory --keep-going $(WANTED); code=$$?; $(BIN)/python -m suffice_research.study_times $(WANTED); exit $$code
+
+# The cross-encoder would read for hours: take what it said once. Order only: new scores are no reason to run again.
+SCORES := docs/results/runs/multi-meta-rag-scores.npz
+runs/multi-meta-rag/study.json runs/multi-meta-rag-model/study.json: | $(if $(wildcard $(SCORES)),runs/cache/.scores)
+
+runs/cache/.scores: $(SCORES)
+	$(if $(DATA),$(BIN)/python -m suffice_research.multi_meta_rag.requests --data $(DATA) --cache runs/cache --scores $(SCORES))
+	@mkdir -p runs/cache && touch $@
 
 runs/%-model/study.json:
 	$(STUDY) --model $(MODEL) $(if $(BASE_URL),--base-url $(BASE_URL)) --max-chars 12000 --out runs/$*-model

@@ -18,6 +18,7 @@ from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
 from suffice_research import SLOW_STUDIES, STUDY_NAMES
 from suffice_research.frames import published as published_module
 from suffice_research.magaf import published as magaf_published
+from suffice_research.multi_meta_rag.pair_scores import compare_scores, load_scores
 from suffice_research.published import PublishedTable
 
 
@@ -162,6 +163,10 @@ MODEL_ANSWERS = {
         RUNS / "multi-meta-rag-answers.jsonl",
     )
 }
+# What a cross-encoder said once, over hours of reading: study -> its scores.
+STORED_SCORES = {"multi-meta-rag": RUNS / "multi-meta-rag-scores.npz"}
+# A few of them by the model as it is distributed, to compare.
+INT8_SCORES = RUNS / "multi-meta-rag-scores-int8.npz"
 
 
 def study_command(name: str) -> str:
@@ -174,13 +179,17 @@ def study_command(name: str) -> str:
 
 
 def answers_command(name: str) -> str | None:
-    """Puts the stored answers into the cache, so that nobody is asked; None where there are none."""
+    """Puts the stored answers and scores into the cache, so that nobody is asked and nothing is
+    read again; None where there are none.
+    """
     model, answers = MODEL_ANSWERS.get(name, ("", None))
     if answers is None or not answers.is_file():
         return None
     module = f"suffice_research.{name.replace('-', '_')}.requests"
     stored = answers.relative_to(ROOT).as_posix()
-    return f"python -m {module} --data $DATA --model {model} --cache cache --answers {stored}"
+    scores = STORED_SCORES.get(name)
+    also = f" --scores {scores.relative_to(ROOT).as_posix()}" if scores and scores.is_file() else ""
+    return f"python -m {module} --data $DATA --model {model} --cache cache --answers {stored}{also}"
 
 
 def study_path(name: str) -> Path:
@@ -237,6 +246,16 @@ def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
             "The first command takes the model's answers from where they are stored, so that nobody is asked. They were given once, on "
             "another machine, by the Q4_K_M file of the model, without the JSON schema that the second command sends to a server.\n"
         )
+    scores = STORED_SCORES.get(study.name)
+    if scores is not None and scores.is_file():
+        stored, int8 = load_scores(scores), load_scores(INT8_SCORES)
+        pairs, correlation, apart = compare_scores(stored, int8)
+        yield (
+            f"It also takes the {len(stored):,} scores of the cross-encoder, made on {stored.made_on}. The model is distributed in int8, and "
+            f"so the second command would run it; {pairs:,} pairs were read so, too, on {int8.made_on}: the correlation is "
+            f"{correlation:.4f}, the mean absolute difference {apart:.2f} where scores have a standard deviation of "
+            f"{stored.score.std():.1f}. To make them on your machine, leave `--scores` out: hours, and a stopped run goes on.\n"
+        )
     yield (
         f"Seed {study.seed}. In brackets: 95 % bootstrap interval over questions. In parentheses: the paper's figure, and how "
         "far ours is from it. `$DATA` is the folder of real data (see CONTRIBUTING).\n"
@@ -279,7 +298,7 @@ def _model_lines(study: Study) -> Iterator[str]:
         "xllamacpp; add `--base-url` for a server of your own. Stop it and type it again: it goes on where it ended. "
         "The stored rows were made on a GPU, in half precision, by `python -m suffice_research.training.model_server`, which "
         "tells the model the JSON schema and enforces none; llama.cpp enforces it and rounds otherwise, so single answers may "
-        "differ.\n"
+        f"differ.{f' They are of commit {study.commit[:8]}.' if study.commit else ''}\n"
     )
     yield from (f"- {line}" for line in (*study.summary, *study.notes))
     yield ""

@@ -12,8 +12,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -105,41 +107,49 @@ def _key(text: str, query: bool) -> str:
 class CachedReranker:
     """The same scores as the cross-encoder's, each pair of question and text read once.
 
-    With a folder, once in all runs: the scores of a question are kept in an SQLite file before the
-    next question is read, so that a run which was stopped goes on where it was. `expected` pairs
-    are what `progress` counts towards.
+    With a folder, once in all runs: the scores of a call are kept in an SQLite file before they are
+    returned, so that a run which was stopped goes on where it was. Several threads may score.
     """
 
-    def __init__(
-        self,
-        reranker: Reranker,
-        folder: Path | None = None,
-        *,
-        expected: int = 0,
-        progress: Progress | None = None,
-    ) -> None:
+    def __init__(self, reranker: Reranker, folder: Path | None = None) -> None:
         self.reranker, self.name = reranker, component_name(reranker)
-        self._expected, self._progress = expected, progress
         self._known: dict[str, float] = {}
+        self._lock = threading.Lock()
         self._path = Path(folder) / f"{self.name}.sqlite" if folder is not None else None
         if self._path is not None:
             self._known = _load_scores(self._path)
 
     def score(self, question: str, texts: Sequence[str]) -> Floats:
-        keys = [_key(json.dumps([question, text]), True) for text in texts]
+        keys = [_pair_key(question, text) for text in texts]
         fresh = {key: text for key, text in zip(keys, texts) if key not in self._known}
         if fresh:
             read = [float(one) for one in self.reranker.score(question, list(fresh.values()))]
             self._keep(dict(zip(fresh, read, strict=True)))
         return np.array([self._known[key] for key in keys], dtype=np.float32)
 
-    def _keep(self, scores: dict[str, float]) -> None:
-        if self._path is not None:
-            with closing(sqlite3.connect(self._path, timeout=30)) as db, db:
-                db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", list(scores.items()))
-        self._known.update(scores)
-        if self._progress is not None:
-            self._progress("reranking", len(self._known), max(self._expected, len(self._known)))
+    def known(self, question: str, texts: Sequence[str]) -> list[float | None]:
+        """The scores that are there; nothing is read."""
+        return [self._known.get(_pair_key(question, text)) for text in texts]
+
+    def take(self, pairs: Mapping[tuple[str, str], float]) -> None:
+        """Keep scores of (question, text) that were made elsewhere, over what was there."""
+        self._keep({_pair_key(*pair): float(score) for pair, score in pairs.items()})
+
+    def _keep(self, scores: Mapping[str, float]) -> None:
+        with self._lock:
+            if self._path is not None:
+                with closing(sqlite3.connect(self._path, timeout=30)) as db, db:
+                    db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", scores.items())
+            self._known.update(scores)
+
+
+@lru_cache(maxsize=8192)
+def _pair_part(text: str) -> str:
+    return _key(text, False)[:32]
+
+
+def _pair_key(question: str, text: str) -> str:
+    return _pair_part(question) + _pair_part(text)  # parts: a text stands in many pairs
 
 
 def _load_scores(path: Path) -> dict[str, float]:

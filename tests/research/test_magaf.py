@@ -21,6 +21,7 @@ from suffice.evaluation.tables import Table, WithPublished
 from suffice_research.controlled import controlled_collection
 from suffice_research.magaf import published as paper
 from suffice_research.magaf import study
+from suffice_research.magaf.density import READINGS, density_readings, mean_weight
 from suffice_research.magaf.diagrams import question_graph
 from suffice_research.magaf.protocol import (
     HYBRID,
@@ -134,6 +135,18 @@ def test_the_drawn_question_has_its_attention_and_its_edges(small):
     assert sum(attention) == pytest.approx(1.0, abs=0.002)
     assert attention == sorted(attention, reverse=True)
     assert all(0 < float(one.label) <= 1.45 for one in drawn.arrows if not one.head)
+
+
+def test_the_first_reading_of_the_density_is_the_feature_s(small):
+    measured = small.measured
+    feature = measured.features[:, [one.name for one in MAGAF].index("graph_density_top4")]
+    weight = next(iter(READINGS.values()))
+    read = [mean_weight(documents, weight) for documents in measured.top_documents]
+    np.testing.assert_allclose(read, feature, atol=1e-6)
+    assert mean_weight((), weight) == 0
+    table = density_readings(small)
+    assert [row[0] for row in table.rows] == list(READINGS)
+    assert "Nearest to the paper's two means: " in table.note
 
 
 def test_what_is_complete_stays_complete_after_an_expansion(small):

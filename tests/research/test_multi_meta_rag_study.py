@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,17 @@ from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.types import Document, FoundAnswer
 from suffice_research.embedding_cache import CachedReranker
 from suffice_research.multi_meta_rag.answering import CachedSpanReader, score_answers
-from suffice_research.multi_meta_rag.requests import all_requests, read_answers, store_answers
+from suffice_research.multi_meta_rag.pair_scores import (
+    compare_scores,
+    load_scores,
+    scores_in_cache,
+)
+from suffice_research.multi_meta_rag.requests import (
+    all_requests,
+    read_answers,
+    store_answers,
+    store_scores,
+)
 from suffice_research.multi_meta_rag.study import study
 
 SOURCES = ("The Verge", "Fortune", "Wired", None)
@@ -105,35 +116,44 @@ def test_the_same_seed_gives_the_same_study_and_it_comes_back_from_its_file(
     assert Study.load(small.save(tmp_path / "study.json")).to_json() == small.to_json()
 
 
-def test_the_cross_encoder_comes_on_request_reads_each_pair_once_and_goes_on_where_it_was_stopped(
+def test_the_cross_encoder_reads_each_pair_once_and_its_scores_can_come_from_another_machine(
     newsroom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[tuple[str, str]] = []
 
     class Length:
+        name = DEFAULT_RERANKER
+
+        def __init__(self, threads: int = 0) -> None:
+            assert threads == 1  # two questions at a time
+
         def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
             read.extend((question, text) for text in texts)
             return np.array([len(text) for text in texts], dtype=np.float32)
 
     monkeypatch.setitem(RERANKERS._factories, DEFAULT_RERANKER, Length)
-    slow = study(data=newsroom, encoders=("wordllama",), quality=True, limit=6, cache=tmp_path)
+    here = tmp_path / "here"
+    slow = study(
+        data=newsroom, encoders=("wordllama",), quality=True, limit=3, cache=here, workers=2
+    )
     assert len(slow.table("With the cross-encoder, wordllama").rows) == 7
     assert len(read) == len(set(read)) > 0
     kinds = [
         next(kind for kind in ("comparison", "temporal", "inference") if kind in one)
         for one in {one for one, _ in read}
     ]
-    assert sorted(kinds) == [
-        "comparison",
-        "comparison",
-        "inference",
-        "inference",
-        "temporal",
-        "temporal",
+    assert sorted(kinds) == ["comparison", "inference", "temporal"]
+    stored, there = tmp_path / "scores.npz", tmp_path / "there"
+    assert list(store_scores(newsroom, here, take=None, keep=stored)) == [
+        f"wrote {len(read)} scores to {stored}"
     ]
+    (said,) = store_scores(newsroom, there, take=stored, keep=None)
+    assert said.startswith(f"stored {len(read)} scores, made on ")
     read.clear()
-    again = study(data=newsroom, encoders=("wordllama",), quality=True, limit=6, cache=tmp_path)
-    assert not read
+    again = study(
+        data=newsroom, encoders=("wordllama",), quality=True, limit=3, cache=there, workers=2
+    )
+    assert not read  # as after a run that was stopped at its end
     assert again.to_json(timings=False) == slow.to_json(timings=False)
 
 
@@ -246,6 +266,37 @@ def test_a_file_that_cannot_hold_scores_is_named(tmp_path: Path) -> None:
     (tmp_path / "idle.sqlite").write_text("these are not scores, and it is no data base either" * 9)
     with pytest.raises(DataError, match=r"idle\.sqlite cannot hold scores"):
         CachedReranker(Idle(), tmp_path)
+
+
+def test_stored_scores_of_other_chunks_or_of_nothing_are_refused(tmp_path: Path) -> None:
+    class Idle:
+        name = "idle"
+
+        def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
+            return np.array([len(text) for text in texts], np.float32)
+
+    cached, texts = CachedReranker(Idle()), ["a", "bbb", "never read"]
+    with pytest.raises(InputError, match="no score of these questions"):
+        scores_in_cache(cached, ["Who?"], texts, made_on="x")
+    cached.score("Who?", texts[:2])
+    file = tmp_path / "scores.npz"
+    scores_in_cache(cached, ["Who?", "When?"], texts, made_on="x").save(file)
+    assert load_scores(file).pairs(["Who?"], texts) == {("Who?", "a"): 1.0, ("Who?", "bbb"): 3.0}
+    assert load_scores(file).pairs(["When?"], texts) == {}
+    with pytest.raises(InputError, match="of other chunks"):
+        load_scores(file).pairs(["Who?"], texts[:2])
+    stored = load_scores(file)
+    count, *figures = compare_scores(stored, replace(stored, score=stored.score + 1))
+    assert count == 2
+    assert figures == pytest.approx([1.0, 1.0])
+    with pytest.raises(InputError, match="different chunks"):
+        compare_scores(stored, replace(stored, chunks="others"))
+    half = tmp_path / "half.npz"
+    half.write_bytes(file.read_bytes()[:-40])
+    np.savez(tmp_path / "other.npz", score=np.array([np.nan]))
+    for wrong in (half, tmp_path / "other.npz", tmp_path / "absent.npz"):
+        with pytest.raises(InputError, match="holds no scores"):
+            load_scores(wrong)
 
 
 def test_missing_data_is_said_with_what_is_missing(tmp_path: Path, newsroom: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from docs.generators.freshness import (
@@ -18,9 +19,10 @@ from docs.generators.results import load_studies
 from tests.commands import suffice
 
 from suffice.errors import InputError
-from suffice.evaluation.study import study_items
+from suffice.evaluation.study import IN_ALL, PROCESSOR, Study, study_items
 from suffice_research import STUDY_NAMES
 from suffice_research.papers import load_papers
+from suffice_research.study_times import time_lines
 
 TEXTS = DATA.parent / "papers"
 # The papers' own numbers: (tables, figures). Of par-rag, those of its first version that we have.
@@ -123,6 +125,17 @@ def test_a_study_is_as_old_as_the_code_that_it_runs() -> None:
     page = "# Title\n\nSeed 42.\n\n- Holds\n"
     line = "*Run at commit 12345678*, **older than the code**: ..."
     assert without_freshness(f"# Title\n\nSeed 42.\n\n{line}\n\n- Holds\n") == page
+
+
+def test_the_times_of_studies_are_added_up_and_a_missing_one_is_said(tmp_path: Path) -> None:
+    done = tmp_path / "magaf" / "study.json"
+    spent = {"search": 5.0, IN_ALL: 90.0, PROCESSOR: 60.0}
+    Study("magaf", "MAGAF", 1, {}, {}, (), timings=spent).save(done)
+    assert list(time_lines([done, tmp_path / "frames" / "study.json"])) == [
+        "magaf: 1.5 minutes, 1.0 minutes of processor time",
+        "frames: not done",
+        "without those not done: 1.5 minutes, 1.0 minutes of processor time",
+    ]
 
 
 def test_the_pages_about_made_questions_agree() -> None:

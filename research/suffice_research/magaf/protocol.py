@@ -26,7 +26,7 @@ from suffice.evaluation.retrieval import RetrievalRun, RetrievalSettings, compar
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
 from suffice.gate.policy import choose_by_f1
 from suffice.protocols import Progress
-from suffice.types import Evidence
+from suffice.types import Document, Evidence
 from suffice_research.paper_features import MAGAF, MAGAF_KINDS, QuestionAnnotations, magaf_features
 from suffice_research.paper_models import PaperModel, paper_model
 
@@ -144,6 +144,7 @@ class Measurements:
     policy: str
     features: Floats  # (test, 20), types given, hops estimated
     example: RetrievedQuestion  # of the test part, for a drawing
+    top_documents: tuple[tuple[Document, ...], ...]  # the hybrid's first K for each question
     importances: Mapping[str, float]
     guessed: Mapping[str, float]  # how well types and hops are predicted
     timings: Mapping[str, float]
@@ -215,6 +216,10 @@ def measure(
         policy=policy,
         features=tables[""][parts.test],
         example=_example(test),
+        top_documents=tuple(
+            tuple(case.evidence.documents[hit.doc_id] for hit in case.evidence.hits[:K])
+            for case in test
+        ),
         importances=_importances(ablation["full"][1]),
         guessed=guessed,
         timings=clock.laps,

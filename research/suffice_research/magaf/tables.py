@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from suffice.evaluation.figures import Bars, Figure, Heatmap, Series
 from suffice.evaluation.gate_runs import reliability_lines
@@ -25,6 +26,7 @@ __all__ = [
     "by_type",
     "calibration",
     "collection",
+    "decision_buckets",
     "errors",
     "importances",
     "intervals",
@@ -380,16 +382,21 @@ def intervals(at: Setting) -> Shown:
     )
 
 
-def errors(at: Setting) -> Shown:
-    """Table 10."""
-    measured, paper = at.measured, published_module.TABLE_10
+def decision_buckets(measured: Measurements) -> dict[str, npt.NDArray[np.bool_]]:
+    """The test questions by what became of MAGAF-calibrated's decision at its threshold."""
     outputs = measured.given[CALIBRATED]
     decided = outputs.p >= outputs.threshold
-    buckets = {
+    return {
         "false positive": decided & ~measured.complete,
         "false negative": ~decided & measured.complete,
         "correct": decided == measured.complete,
     }
+
+
+def errors(at: Setting) -> Shown:
+    """Table 10."""
+    measured, paper = at.measured, published_module.TABLE_10
+    buckets = decision_buckets(measured)
     places = {one.name: place for place, one in enumerate(MAGAF)}
     rows: list[tuple[Cell, ...]] = []
     for name, chosen in buckets.items():

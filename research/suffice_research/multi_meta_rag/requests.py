@@ -1,13 +1,15 @@
-"""The study's language model on another machine: its requests as a file, its answers into a cache.
+"""The study's slow models on another machine: a language model's requests as a file, and what it
+and the cross-encoder said into a cache.
 
     python -m suffice_research.multi_meta_rag.requests --data DIR --out requests
-    python -m suffice_research.multi_meta_rag.requests --data DIR --model NAME --cache DIR \
-        --answers extractor.answers.jsonl mmr-answers.answers.jsonl
+    python -m suffice_research.multi_meta_rag.requests --data DIR --cache DIR --model NAME \
+        --answers extractor.answers.jsonl mmr-answers.answers.jsonl --scores scores.npz
 
-With `--keep FILE` the second also writes the answers with a hash of their prompts; such an answer is
-taken only while its prompt is the same. The first writes `extractor.prompts.jsonl` and `mmr-answers.prompts.jsonl`: a line for each request,
-{"key", "messages", "max_tokens"}. The second takes lines of {"key", "text"} and puts the answers
-where `suffice reproduce multi-meta-rag --model NAME --cache DIR` looks for them. Later lines win.
+The first writes `extractor.prompts.jsonl` and `mmr-answers.prompts.jsonl`: a line for each request,
+{"key", "messages", "max_tokens"}. The second takes lines of {"key", "text"} and the cross-encoder's
+scores, and puts them where `suffice reproduce multi-meta-rag --cache DIR` looks for them. Later
+lines win. `--keep FILE` also writes the answers with a hash of their prompts; such an answer is
+taken only while its prompt is the same. `--keep-scores FILE` writes the scores that the cache has.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +27,13 @@ from typing import Any
 from suffice.errors import InputError, ModelError, SufficeError
 from suffice.integrations.openai import CachedModel
 from suffice.registry import ENCODERS
+from suffice.retrieval.builtin import DEFAULT_RERANKER
+from suffice.retrieval.corpus import searchable_text
 from suffice.storage import BadRecords, read_json_records, write_atomically
+from suffice_research.embedding_cache import CachedReranker
 from suffice_research.multi_meta_rag.answering import answer_prompt
 from suffice_research.multi_meta_rag.fact_recall import FactIndex
+from suffice_research.multi_meta_rag.pair_scores import load_scores, scores_in_cache
 from suffice_research.multi_meta_rag.study import (
     ANSWERED,
     ENCODER_NAMES,
@@ -40,7 +47,7 @@ from suffice_research.multi_meta_rag.study import (
 )
 from suffice_research.multi_meta_rag.systems import FilterBench
 
-__all__ = ["Request", "all_requests", "read_answers", "store_answers"]
+__all__ = ["Request", "all_requests", "read_answers", "store_answers", "store_scores"]
 
 MAX_TOKENS = 256  # as the command line's model has it
 FILES = {"extractor": "extractor.prompts.jsonl", "answers": "mmr-answers.prompts.jsonl"}
@@ -64,12 +71,16 @@ class Request:
 
 
 class _Nobody:
-    """Stands for the model while prompts are written."""
+    """Stands for a model while prompts are written and scores are moved."""
 
-    name = "nobody"
+    def __init__(self, name: str = "nobody") -> None:
+        self.name = name
 
     def complete(self, prompts: Sequence[str], *, schema: object = None) -> list[str]:
         raise ModelError("nobody is asked while requests are written")
+
+    def score(self, question: str, texts: Sequence[str]) -> Any:
+        raise ModelError("nobody reads while scores are moved")
 
 
 def all_requests(
@@ -144,6 +155,30 @@ def store_answers(
             store.complete([one.prompt], schema=one.schema)
 
 
+def store_scores(data: Path, cache: Path, *, take: Path | None, keep: Path | None) -> Iterator[str]:
+    """Take the cross-encoder's scores of a file into the cache, write those of the cache to a
+    file, or both; what was done.
+    """
+    held = read_data(data)
+    questions = [one.question.text for one in held.answerable]
+    texts = [searchable_text(one) for one in held.chunks]
+    cached = CachedReranker(_Nobody(DEFAULT_RERANKER), cache)
+    if take is not None:
+        stored = load_scores(take)
+        if stored.reranker != cached.name:
+            raise InputError(
+                f"{take} has scores of {stored.reranker}, and the study's cross-encoder is {cached.name}",
+                hint="leave --scores out",
+            )
+        pairs = stored.pairs(questions, texts)
+        cached.take(pairs)
+        yield f"stored {len(pairs):,} scores, made on {stored.made_on}"
+    if keep is not None:
+        found = scores_in_cache(cached, questions, texts, made_on=platform.machine())
+        found.save(keep)
+        yield f"wrote {len(found):,} scores to {keep}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m suffice_research.multi_meta_rag.requests",
@@ -156,10 +191,24 @@ def main() -> int:
     parser.add_argument("--model", help="the name that --model of reproduce will have")
     parser.add_argument("--cache", type=Path, help="the folder that --cache of reproduce will have")
     parser.add_argument("--keep", type=Path, help="write the answers with hashes of their prompts")
+    parser.add_argument(
+        "--scores", type=Path, help="a file of the cross-encoder's scores to take in"
+    )
+    parser.add_argument("--keep-scores", type=Path, help="write the cache's scores to this file")
     args = parser.parse_args()
-    if args.out is None and not (args.answers and args.model and args.cache):
-        parser.error("pass --out, or --answers with --model and --cache")
+    scores = args.scores or args.keep_scores
+    if args.out is None and not args.answers and not scores:
+        parser.error("pass --out, --answers, --scores or --keep-scores")
+    if (scores or args.answers) and not args.cache:
+        parser.error("pass --cache")
+    if args.answers and not args.model:
+        parser.error("pass --model, the name that the answers are kept under")
     try:
+        if scores:
+            moved = store_scores(args.data, args.cache, take=args.scores, keep=args.keep_scores)
+            print(*moved, sep="\n")
+        if args.out is None and not args.answers:
+            return 0
         requests = all_requests(args.data)
         if args.out is not None:
             for name, file in FILES.items():

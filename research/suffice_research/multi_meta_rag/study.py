@@ -21,13 +21,14 @@ from suffice.answering.span_reader import answer_finder
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, MissingExtraError, NotReadyError, SufficeError
+from suffice.evaluation.answer_systems import questions_at_once
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.study import Section, Study
 from suffice.gate.gate import Gate
-from suffice.protocols import LanguageModel, Progress, Reranker, component_name
+from suffice.protocols import LanguageModel, Progress, Reranker, Retriever, component_name
 from suffice.registry import ENCODERS, RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
-from suffice.retrieval.corpus import Corpus, chunk_documents
+from suffice.retrieval.corpus import Corpus, chunk_documents, searchable_text
 from suffice.retrieval.filters import ModelExtractor, VocabularyExtractor, parse_answer
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
@@ -71,8 +72,8 @@ __all__ = [
 
 SEED = 42
 ENCODER_NAMES = ("wordllama", "bge-small-en-v1.5")
-# Questions for the slow parts, each kind in its share; --limit changes all of them.
-RERANKED = 60  # for the cross-encoder, which reads a few pairs a second
+# Questions for the slow parts, each kind in its share; --limit changes all of them. The cross-encoder
+# reads the hits of all questions.
 READ = 100  # for our reader, of the questions that it did not learn from
 EXTRACTED, ANSWERED = 360, 240  # for a language model
 MAX_CHARS = 12_000  # of passages in a prompt: six chunks whole
@@ -98,8 +99,8 @@ NOTES = (
     "base applies them, and softened in our way.",
     "Seen and unseen: the encoders and the cross-encoder were not trained here. The fast gate that relaxes a filter and our reader "
     "learned from this data set; the gate's row is of questions that it may have seen, the reader's answers are not.",
-    "Chosen after looking at these questions: the weight of the cross-encoder (one half, of 0.3, 0.5 and 0.7, on 517 questions "
-    "drawn with another seed), that a filter only gives way to a step that reaches the gate's target, and that target (0.7); "
+    "Chosen after looking at these questions: the weight of the cross-encoder (one half, of 0.3, 0.5 and 0.7, on 517 of them, "
+    "which its rows hold, too), that a filter only gives way to a step that reaches the gate's target, and that target (0.7); "
     "and the rules of the extractor, written with an eye on what it got wrong.",
 )
 
@@ -131,15 +132,17 @@ def study(
     model: LanguageModel | None = None,
     max_chars: int = MAX_CHARS,
     cache: Path | None = None,
+    workers: int = 1,
 ) -> Study:
     """The whole study. `data`: MultiHop-RAG's folder with the published filters, or the folder of
     all data sets.
 
-    `quality` adds the paper's last steps: the cross-encoder reads the hits of some questions, and
-    our reader answers some. A `model` extracts filters and answers in place of GPT-3.5, GPT-4 and
-    PaLM. `limit` is how many questions each of these takes, drawn by kind as they are among all.
-    With a `cache` folder, vectors, scores and answers are kept there, so that a run which was
-    stopped goes on.
+    `quality` adds the paper's last steps: the cross-encoder reads the hits of all questions, which
+    takes hours on two cores, and our reader answers some. A `model` extracts filters and answers in
+    place of GPT-3.5, GPT-4 and PaLM. `limit` is how many questions each of these takes, drawn by
+    kind as they are among all. With a `cache` folder, vectors, scores and answers are kept there,
+    so that a run which was stopped goes on. `workers`: questions that the cross-encoder reads at a
+    time, each on a core of its own; by default one on all cores.
     """
     clock, left_out = StageTimer(), list[str]()
     material = read_data(data)
@@ -150,11 +153,9 @@ def study(
     with clock("filters"):
         _judge_filters(material, found, material.folder.parent, clock)
     facts = FactIndex(material.chunks, [example.gold.facts for example in material.answerable])
-    found.sample = _sampled(found.kinds, limit or RERANKED, seed) if quality else ()
-    gate, judge = _gate(left_out), _reranker(left_out) if quality else None
-    once = judge and CachedReranker(
-        judge, cache, expected=2 * DEPTH * len(found.sample), progress=progress
-    )
+    found.sample = _sampled(found.kinds, limit or len(found.kinds), seed) if quality else ()
+    gate, judge = _gate(left_out), _reranker(left_out, workers) if quality else None
+    once = judge and CachedReranker(judge, cache)
     for name in encoders:
         try:
             encoder = (
@@ -175,7 +176,9 @@ def study(
             )
         if once is not None:
             with clock(f"reranking for {name}"):
-                found.reranked[name] = _reranked(bench, material, once, found.sample)
+                found.reranked[name] = _reranked(
+                    bench, material, once, found.sample, workers, progress
+                )
         if name != encoders[0]:
             continue
         if quality and (reader := _span_reader(left_out, cache, progress)) is not None:
@@ -234,9 +237,14 @@ def _sections(
         Section("Retrieval without and with filters", tuple(retrieval), says),
     ]
     if found.reranked:
+        chosen = (
+            f"All {len(found.sample):,} questions with evidence."
+            if len(found.sample) == len(found.kinds)
+            else f"{len(found.sample)} questions, drawn by the seed, each kind in its share; intervals are wide."
+        )
         sample = (
-            f"The cross-encoder reads a few pairs a second, so that only {len(found.sample)} questions are asked here: "
-            "drawn by the seed, each kind in its share. The rows without it are of the same questions, and intervals are wide."
+            f"{chosen} The rows without the cross-encoder are of the same questions. Its scores differ a little between processors "
+            "and number formats."
         )
         shown = [table for name in found.reranked for table in tables.reranking(found, name, seed)]
         sections.append(Section("With the cross-encoder", tuple(shown), sample))
@@ -564,22 +572,31 @@ def _sampled(kinds: Sequence[str], size: int, seed: int) -> tuple[int, ...]:
     )
 
 
-def _reranker(left_out: list[str]) -> Reranker | None:
+def _reranker(left_out: list[str], workers: int) -> Reranker | None:
     try:
-        return RERANKERS.get(DEFAULT_RERANKER)()
+        # Several questions at a time: a thread each, or the threads would take turns on the cores.
+        return RERANKERS.get(DEFAULT_RERANKER)(**({"threads": 1} if workers > 1 else {}))
     except (NotReadyError, MissingExtraError) as error:
         left_out.append(f"Left out reranking: {error}.")
         return None
 
 
 def _reranked(
-    bench: FilterBench, held: _Data, judge: Reranker, sample: Sequence[int]
+    bench: FilterBench,
+    held: _Data,
+    judge: Reranker,
+    sample: Sequence[int],
+    workers: int,
+    progress: Progress | None,
 ) -> dict[str, SystemOutcome]:
     published = _published_filters(held.answerable, held, bench.vocabulary)
-    systems = {
+    searched: dict[str, tuple[Retriever, list[Filter] | None]] = {
         tables.BASELINE: (bench.dense, None),
         tables.PUBLISHED: (bench.dense, published),
         tables.OURS: (bench.soft(), None),
+    }
+    _read_pairs(bench, list(searched.values()), judge, sample, workers, progress)
+    systems = searched | {
         tables.BASELINE_RERANKED: (bench.reranked(bench.dense, judge), None),
         tables.PUBLISHED_RERANKED: (bench.reranked(bench.dense, judge), published),
         tables.OURS_RERANKED: (bench.reranked(bench.soft(), judge), None),
@@ -590,3 +607,29 @@ def _reranked(
         name: bench.outcome(retriever, filters=filters, which=sample).rows(which)
         for name, (retriever, filters) in systems.items()
     }
+
+
+def _read_pairs(
+    bench: FilterBench,
+    searched: Sequence[tuple[Retriever, list[Filter] | None]],
+    judge: Reranker,
+    sample: Sequence[int],
+    workers: int,
+    progress: Progress | None,
+) -> None:
+    """Let the cross-encoder read what any of these retrievers finds, `workers` questions at a time.
+    A question's texts are read at once, so that the systems find all scores made.
+    """
+    questions = [bench.questions[at] for at in sample]
+    texts: list[dict[str, None]] = [{} for _ in questions]
+    for retriever, filters in searched:
+        passing = None if filters is None else [filters[at] for at in sample]
+        for some, chunks in zip(
+            texts, bench.found_chunks(retriever, questions, k=DEPTH, filters=passing), strict=True
+        ):
+            some.update(dict.fromkeys(searchable_text(one) for one in chunks))
+    with questions_at_once(workers) as each:
+        read = each(judge.score, questions, [list(one) for one in texts])
+        for done, _ in enumerate(read, start=1):
+            if progress is not None:
+                progress(f"reranking for {bench.dense.encoder.name}", done, len(questions))

@@ -140,7 +140,7 @@ def reranking(found: Results, encoder: str, seed: int) -> Iterator[Table]:
         f"{PAPER.printed[name]} in the paper: {_published(name)}" for name in PAPER.figures
     )
     yield _systems(
-        f"With the cross-encoder, {encoder}", outcomes, seed, f"n = {len(found.sample)}. {note}."
+        f"With the cross-encoder, {encoder}", outcomes, seed, f"n = {len(found.sample):,}. {note}."
     )
     yield _differences(f"With the cross-encoder above the baseline, {encoder}", outcomes, seed)
 
@@ -293,7 +293,7 @@ def findings(found: Results, seed: int) -> Iterator[str]:
         whole = _above(outcomes[OURS_RERANKED], outcomes[OURS], "complete@10", seed)
         half = _above(outcomes[SHARED], outcomes[OURS], "complete@10", seed)
         yield (
-            f"{encoder}, n = {len(found.sample)}: the cross-encoder alone moves complete@10 by {_signed(whole)} from our "
+            f"{encoder}, n = {len(found.sample):,}: the cross-encoder alone moves complete@10 by {_signed(whole)} from our "
             f"filter's order, by half and with a quota by {_signed(half)}."
         )
 

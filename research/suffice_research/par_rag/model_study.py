@@ -33,7 +33,7 @@ from suffice_research.par_rag import tables
 from suffice_research.stage_timer import StageTimer
 from suffice_research.training.reader_data import TEST, part_of
 
-__all__ = ["DATASETS_WITH_MODEL", "Unseen", "data_folder", "model_study"]
+__all__ = ["DATASETS_WITH_MODEL", "Unseen", "data_folder", "exemplar_words", "model_study"]
 
 DATASETS_WITH_MODEL = ("2wikimultihopqa", "hotpotqa", "musique", "multihop_rag")
 QUESTIONS = 60  # of each data set
@@ -206,6 +206,20 @@ def _findings(runs: Mapping[str, AnswerRun], model: str) -> Iterator[str]:
         yield (
             f"{name}: asking the gate before the loop changes calls a question by {format_cell(calls)} and F1 by "
             f"{format_cell(f1_gap)}, {word}; against one reading of the same search, F1 by {once}."
+        )
+    yield from exemplar_words(tables.exemplars(runs))
+
+
+def exemplar_words(table: Table) -> Iterator[str]:
+    """What exemplars of the question's own complexity are worth, from their table."""
+    for name, n, *_ in table.rows:
+        gained = {
+            measure: table.cell(str(name), f"{measure}, gained")
+            for measure in ("EM", "answered", "tokens")
+        }
+        words = ", ".join(f"{measure} by {format_cell(one)}" for measure, one in gained.items())
+        yield (
+            f"{name}, n = {n}: exemplars of the question's complexity, in place of the same for all, change {words}."
         )
 
 

@@ -7,9 +7,11 @@ repository's `research` package has those of five papers.
 from __future__ import annotations
 
 import inspect
+import os
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,7 +45,10 @@ def reproduce(
     timeout_s: opt.ModelTimeout = 60.0,
     max_chars: opt.ModelMaxChars = 6000,
     workers: Annotated[
-        int | None, Option(min=1, help="model: questions at a time. Default: 1.")
+        int | None,
+        Option(
+            min=1, help="Questions that a model or a cross-encoder reads at a time. Default: 1."
+        ),
     ] = None,
     seed: Annotated[int | None, Option(help="Default: the one of the study.")] = None,
     json: opt.Json = False,
@@ -54,7 +59,7 @@ def reproduce(
     changed or not done, and why.
     """
     from suffice.evaluation.report import require_report_extra, study_report
-    from suffice.evaluation.study import STUDIES, open_study, study_items
+    from suffice.evaluation.study import IN_ALL, PROCESSOR, STUDIES, open_study, study_items
 
     names = STUDIES.names()
     if paper is None and names:
@@ -80,8 +85,11 @@ def reproduce(
     if opened is not None:
         options["max_chars"] = max_chars
     options = {name: value for name, value in options.items() if value is not None}
+    started, used = time.perf_counter(), _processor_seconds()
     with progress_bar(quiet=json) as progress:
         study = run_study(data=data, progress=progress, **options)
+    spent = {IN_ALL: time.perf_counter() - started, PROCESSOR: _processor_seconds() - used}
+    study = replace(study, timings={**study.timings, **spent})
     if json:
         print_json(study.as_json())
     else:
@@ -89,6 +97,7 @@ def reproduce(
         notes = [note for note in study.notes if note.startswith("Left out")]
         for line in (*study.summary, *notes):
             say(line)
+    say(f"took {spent[IN_ALL] / 60:.1f} minutes, {spent[PROCESSOR] / 60:.1f} of processor time")
     if out:
         typed = f"suffice reproduce {paper}" + (" --data DATA" if data else "")
         typed += (" --quality" if quality else "") + (f" --limit {limit}" if limit else "")
@@ -97,6 +106,12 @@ def reproduce(
         ) + f" --out {out.name} --seed {study.seed}"
         say_written(study.save(out / "study.json"))
         say_written(study_report(study, out / "report.html", command=typed))
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those it has waited for: a study may start some."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def _items_table(items: Sequence[StudyItem]) -> Table:

@@ -84,6 +84,7 @@ __all__ = [
     "draw_questions",
     "open_experiment",
     "parse_systems",
+    "questions_at_once",
 ]
 
 BRIDGE = "bridge"
@@ -370,7 +371,7 @@ class OutcomeFile:
 
 
 @contextmanager
-def _questions_at_once(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
+def questions_at_once(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
     """A `map` that works on so many questions at a time."""
     if workers == 1:
         yield map
@@ -417,7 +418,7 @@ def run_systems(
             return {name: one() for name, one in make.items()}
         return {name: kept.outcome(name, text, one) for name, one in make.items()}
 
-    with _questions_at_once(workers) as each:
+    with questions_at_once(workers) as each:
         rows = each(answer, [one.question.text for one in questions], gates)
         for done, row in enumerate(rows, start=1):
             for name, outcome in row.items():

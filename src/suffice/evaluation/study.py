@@ -23,10 +23,21 @@ from suffice.evaluation.tables import Table
 from suffice.registry import Registry
 from suffice.storage import write_atomically
 
-__all__ = ["EXPERIMENTS", "STUDIES", "Section", "Study", "StudyItem", "open_study", "study_items"]
+__all__ = [
+    "EXPERIMENTS",
+    "IN_ALL",
+    "PROCESSOR",
+    "STUDIES",
+    "Section",
+    "Study",
+    "StudyItem",
+    "open_study",
+    "study_items",
+]
 
 VERSION = 1
 DIGITS = 6  # of every number in the document: more is noise, and it must not grow
+IN_ALL, PROCESSOR = "in all", "in all, processor time"  # timings of the whole command
 
 
 @dataclass(frozen=True)
