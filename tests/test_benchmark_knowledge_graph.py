@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 from tests.benchmark_village import village
@@ -160,6 +161,25 @@ def test_a_sample_is_even_over_chains_of_relations() -> None:
     chosen = sample_paths(shortest_paths(graph), 3)
     assert {path.triples[-1].relation for path in chosen} == {"birth date", "birth place"}
     assert chosen == sample_paths(list(reversed(shortest_paths(graph))), 3)
+
+
+def test_rare_open_chains_take_no_more_than_their_turn() -> None:
+    known = [triple(f"A{at}", "father", f"B{at}", f"a{at}") for at in range(6)]
+    known += [triple(f"B{at}", "birth date", f"19{at:02}", f"b{at}") for at in range(6)]
+    rare = [
+        replace(triple(f"B{at}", f"sells {at}", "wax", f"b{at}"), phrase="x") for at in range(6)
+    ]
+    paths = shortest_paths(KnowledgeGraph([*known, *rare]))
+    chosen = sample_paths(paths, 6)
+    assert sum(path.triples[-1].relation == "birth date" for path in chosen) == 3
+    can = lambda path: not path.triples[-1].phrase  # noqa: E731
+    assert len(sample_paths(paths, 6, can_write=can)) == 6
+
+
+def test_a_son_in_open_words_may_have_brothers() -> None:
+    edge = replace(triple("A", "son", "B", "b"), phrase="was the son of", object_kind="person")
+    assert "son" not in KnowledgeGraph([edge]).only("A")
+    assert "third son" in KnowledgeGraph([replace(edge, relation="third son")]).only("A")
 
 
 def test_clusters_part_films_from_kings() -> None:
