@@ -18,10 +18,11 @@ from suffice.benchmark.knowledge_graph import (
     shortest_paths,
     soft_clusters,
 )
-from suffice.benchmark.stage_protocols import Equivalence, Triple
+from suffice.benchmark.stage_protocols import Claim, Equivalence, Triple
 from suffice.benchmark.triples import RuleTriples
 from suffice.errors import MissingExtraError
 from suffice.retrieval.encoders import WordLlamaEncoder
+from suffice.types import Document
 
 
 def triple(
@@ -103,6 +104,20 @@ def test_a_mirror_with_the_fuller_name_is_taken() -> None:
     same = Equivalence(("George Stewart, 9th Seigneur", "George Stewart"), always=False, cluster=0)
     graph = KnowledgeGraph(merge_equivalent_names(facts, [same], {"c#0": (0,)}))
     assert graph.only("Charles")["father"].object == "George Stewart, 9th Seigneur"
+
+
+def test_half_of_a_hyphenated_place_is_another_place() -> None:
+    este = Document(
+        "e",
+        "Ida Maria of Austria-Este (1849 – 1919) was a queen.",
+        title="Ida Maria of Austria-Este",
+    )
+    pages = PageIndex(parse_pages([este]).values())
+    facts = [triple("Karl", "mother", "Ida Maria of Austria", "k")]
+    claims = [Claim("e#0", "e", este.title, este.text, este.text)]
+    assert RuleEquivalences(pages).equivalences(0, facts, claims) == []
+    facts = [triple("Karl", "mother", "Ida Maria", "k")]
+    assert len(RuleEquivalences(pages).equivalences(0, facts, claims)) == 1
 
 
 def test_a_short_name_for_two_names_is_mirrored_to_neither() -> None:

@@ -299,7 +299,7 @@ def _compared(at: int, item: Item, found: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_right(answer: str | None, gold: str) -> bool:
     """By the rule of stage three: half of the words."""
-    return bool(answer) and ANSWER_METRICS["token_f1"]([answer or ""], [[gold]])[0] >= MIN_F1
+    return bool(answer) and bool(ANSWER_METRICS["token_f1"]([answer or ""], [[gold]])[0] >= MIN_F1)
 
 
 def _alike(one: str, other: str) -> bool:

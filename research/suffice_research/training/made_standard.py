@@ -4,7 +4,8 @@
 
 For each of four data sets questions are made from its corpus. Half of them fit a fast gate, the
 others a standard gate that has the fast one and the shipped reader as features. Both gates have
-seen no real question at all. The reader has learned from other real questions of these sources
+seen no label of a real question; which made questions are taken follows from the words of some
+other real ones. The reader has learned from other real questions of these sources
 (of HotpotQA and 2WikiMultihopQA in other samples), never from those that are judged: they are the
 part TEST. Beside it stands the standard gate as it ships, on the same lists.
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +41,7 @@ from suffice.gate.reader import Reader
 from suffice.storage import package_versions, sha256_of
 from suffice_research.training.gate import shipped
 from suffice_research.training.gate_data import GateData
-from suffice_research.training.made_questions import RETRIEVER, K, balanced, distinguishability
+from suffice_research.training.made_questions import RETRIEVER, K, distinguishability, draw_like
 from suffice_research.training.reader_data import TEST
 from suffice_research.training.sources import (
     SEED,
@@ -61,8 +62,9 @@ TO_REACH: Mapping[str, float] = {
     "multihop_rag": 0.78,
 }
 MOST_APART = 0.85  # AUROC of a classifier that tells made from real
-READ, UNREAD = 160, 500  # made questions of a corpus: for the standard gate, for the fast one
-JUDGED = 150  # real questions, at most
+READ, UNREAD = 100, 300  # made questions of a corpus: for the standard gate, for the fast one
+JUDGED = 235  # real questions, at most
+LIKE = 300  # other real questions whose words are known, without any label
 MAKING = 4000  # documents that questions are made from, at most; all of them are searched
 
 
@@ -84,16 +86,22 @@ class _StandardLoop:
         self.lists = GateData(args.data, say=self.say)
         self.reader = CachedReader(Reader(threads=1), self.work / "readings.jsonl")
 
-    def made(self, source: Source) -> list[GoldQuestion]:
-        """Questions made from some documents of the corpus, drawn by their ids."""
+    def made(self, source: Source, judged: Collection[str]) -> list[GoldQuestion]:
+        """Questions made from some documents of the corpus, drawn by their ids.
+
+        Of these, the ones that look most like other real questions of the data set: of some only
+        the words are known, as a user's log would have them, and none of them is judged.
+        """
         every = list(open_source(source, self.data).documents())
         some = sorted(every, key=lambda one: draw_key(SEED, one.doc_id))[:MAKING]
         folder = self.work / source.name
         build_benchmark(some, folder, settings=BenchmarkSettings(per_hop=400, per_form=300))
         found = list(open_benchmark(folder, twins=False).questions())
         self.say(f"made {len(found)} questions from {source.name}")
+        asked = [one.question.text for one in open_source(source, self.data).questions()]
+        like = sorted(set(asked) - set(judged), key=lambda text: draw_key(SEED, text))[:LIKE]
         # The real questions need several documents.
-        return balanced([one for one in found if one.gold.hops > 1], self.read + UNREAD)
+        return draw_like([one for one in found if one.gold.hops > 1], like, self.read + UNREAD)
 
     def searched(
         self, source: Source, questions: Sequence[GoldQuestion]
@@ -121,7 +129,7 @@ class _StandardLoop:
 
     def measure(self, source: Source) -> _Result:
         real = self.lists.judged(source.name, (TEST,), questions=self.judged)
-        made = self.made(source)
+        made = self.made(source, [one.question.text for one in real])
         # Which are read follows from the words, so that kinds and hops are mixed in both halves.
         made.sort(key=lambda one: draw_key(SEED, f"read {one.question.text}"))
         lists = self.searched(source, made)
@@ -173,7 +181,13 @@ def _study(measured: Sequence[_Result], args: argparse.Namespace, files: Sequenc
         name="loop-standard",
         title="A standard gate of made questions",
         seed=SEED,
-        settings={"read": args.read, "unread": UNREAD, "judged": args.judged, "made from": MAKING},
+        settings={
+            "read": args.read,
+            "unread": UNREAD,
+            "judged": args.judged,
+            "made from": MAKING,
+            "like": LIKE,
+        },
         data={file: sha256_of(args.data / file) for file in sorted(files)},
         sections=(Section("A standard gate of made questions", (table, apart), ""),),
         commit=source_commit(),

@@ -118,12 +118,13 @@ class RuleEquivalences:
         self._same_words: dict[frozenset[str], set[str]] = defaultdict(set)
         self._opens: dict[str, set[str]] = defaultdict(set)
         for title in pages.by_title:
-            key = title_key(title).split()
+            words = title.split()
             # A person's title with a parenthesis says that others have that name.
             if base_title(title) == title or pages.kind(title) != "person":
                 self._same_words[_content(title)].add(title)
-            for length in range(2, len(key)):
-                self._opens[" ".join(key[:length])].add(title)
+            # By words of the title: "Maria Theresa of Austria" is not she of Austria-Este.
+            for length in range(2, len(words)):
+                self._opens[title_key(" ".join(words[:length]))].add(title)
 
     def equivalences(
         self, cluster: int, triples: Sequence[Triple], claims: Sequence[Claim]
