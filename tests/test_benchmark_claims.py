@@ -222,3 +222,18 @@ def test_a_page_may_say_what_it_is_behind_commas_in_its_title_or_later() -> None
     person = page("Loe Hakim", "Loe Hakim was born in Cianjur. He was an officer.")
     kinds = [parse_page(one).kind for one in (film, other, school, person)]
     assert kinds == ["film", "film", "school", "person"]
+
+
+def test_a_name_that_others_have_means_no_page() -> None:
+    """A title with a parenthesis, a page of unknown kind, the rest of "the U.S. state of"."""
+    found = triples_of(
+        page("Smile (Jim Cott song)", "Smile is a song by Jim Cott."),
+        page("Fred Merk", "Fred Merk (1946 – 1991) was a British singer. He was a fan of Smile."),
+        page("Berg", "Berg grew up in Saint Paul and was born there."),
+        page("Oskar Graf", "Oskar Graf (1894 – 1967) was a German author. He was born in Berg."),
+        page("Saint Paul", "Saint Paul is a city in the U.S. state of Minnesota."),
+        page("Ann Doe", "Ann Doe is a community organizer and former senator."),
+    )
+    assert ("Saint Paul", "located in", "Minnesota") in found
+    assert not any(one[2] == "Smile (Jim Cott song)" for one in found)
+    assert parse_page(page("Ann Doe", "Ann Doe is a community organizer.")).kind == ""

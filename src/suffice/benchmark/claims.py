@@ -114,6 +114,8 @@ def parse_page(document: Document) -> Page:
     words = [word.casefold() for word in reversed(re.split(r"[^\w]+", defined))]
     forms = (form for word in words for form in (word, word.removesuffix("s")))
     noun = next((form for form in forms if form in KINDS), "")
+    if noun and words[0] not in KINDS and _DOES.search(words[0]):
+        noun = ""  # "a community organizer" is no community
     # "The Lake War (1823-1841)" has years and is nobody.
     nobody = title.split()[-1].casefold() in {*TITLE_NOUNS, "family"} or "family" in title.split()
     lived = not nobody and _LIVED.search(first)
@@ -125,6 +127,7 @@ def parse_page(document: Document) -> Page:
     return Page(title, kind, noun, sex, defined)
 
 
+_DOES = re.compile(r"(?:iz|[^n]t|ch|d)er$|[aeiou]tor$|[a-z]{3}ist$")
 _NAMED_KINDS = frozenset(("place", "building", "school", "company", "paper"))
 _SOMEBODY = re.compile(r"[.)] (?:He|She) (?:is|was|died|married|had|became|served)\b")
 

@@ -397,6 +397,10 @@ _IN = re.compile(
 )
 
 
+_STATE_OF = re.compile(r"(?:the )?[A-Z][\w.]*(?: [A-Z]\w+)? (?:state|territory|province) of ")
+_NO_LOCATION = frozenset(("European Union", "U.S", "U.S."))  # of which it is the largest city
+
+
 def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
     for relation, trigger, kinds in _BELONGINGS:
         if page.kind in kinds and (match := _search(trigger, text, page)):
@@ -412,7 +416,11 @@ def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> 
 def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
     if not first or page.kind not in ("place", "building", "school"):
         return
-    if (match := _IN.search(text)) is None or (place := place_at(text, match.end())) is None:
+    if (match := _IN.search(text)) is None:
+        return
+    state = _STATE_OF.match(text, match.end())
+    place = place_at(text, state.end() if state else match.end())
+    if place is None or place.removeprefix("the ") in _NO_LOCATION:
         return
     parts = [part.removeprefix("the ") for part in place.split(", ")]
     yield RelationMatch("located in", (", ".join(parts),))
@@ -562,13 +570,18 @@ class RuleTriples:
         """The title that a name means, or the name. Without capitals, a term of the corpus does."""
         if name.islower() and title_key(name) not in self.pages.terms.things:
             return name
-        return self.pages.find(name) or name
+        return self._meant(name) or name
+
+    def _meant(self, name: str) -> str | None:
+        """The title that a name means. "Smile" is not "Smile (song)": others have that name."""
+        title = self.pages.find(name)
+        return title if title is not None and title in (name, base_title(title)) else None
 
     def _place(self, name: str) -> str:
         """The title that a name, or a place with those around it, means; else the first of them."""
         if name[:1].islower():
             return self._page(name)
-        found = (self.pages.find(form) for form in _place_forms(name))
+        found = map(self._meant, _place_forms(name))
         return next((title for title in found if title is not None), name.split(", ")[0])
 
     def _fits(self, relation: str, name: str) -> bool:
@@ -609,5 +622,12 @@ class RuleTriples:
         """The title that the name, or the first of its places, means; else the name."""
         forms = _place_forms(name) if kind in ("place", "") else [name]
         hints = get_relation(relation).titles
-        found = (self.pages.find(form, kind, hints) for form in forms)
-        return next((title for title in found if title is not None), name)
+        found = (
+            self.pages.find(form, kind, hints) if kind else self._meant(form) for form in forms
+        )
+        known = (title for title in found if title is not None)
+        # A page that does not say what it is may be somebody called Berg.
+        sure = (
+            title for title in known if kind != "place" or " " in title or self.pages.kind(title)
+        )
+        return next(sure, name)
