@@ -250,7 +250,7 @@ def compare(work: Path) -> Iterator[dict[str, Any]]:
     """For each item what the model and the rules say, with room for a reader's verdicts."""
     items = _read_items(work / "items.jsonl")
     said = {
-        str(one.value["key"]): str(one.value.get("text") or "")
+        str(one.value["key"]): unwrapped(str(one.value.get("text") or ""))
         for one in read_json_records(work / "answers.jsonl", BadRecords())
     }
     for at, item in enumerate(items):
@@ -261,6 +261,15 @@ def compare(work: Path) -> Iterator[dict[str, Any]]:
         }
         found = {stage: ask(item, PromptRecorder(answers)) for stage, ask in ASK.items()}
         yield _compared(at, item, found)
+
+
+def unwrapped(answer: str) -> str:
+    """An answer that a small model has put into the schema it was shown, taken out of it."""
+    inside = _parsed(answer).get("properties")
+    if not isinstance(inside, dict):
+        return answer
+    given = {name: one for name, one in inside.items() if not isinstance(one, dict)}
+    return json.dumps(given) if given else answer
 
 
 def _compared(at: int, item: Item, found: Mapping[str, Any]) -> dict[str, Any]:
