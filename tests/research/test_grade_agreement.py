@@ -15,6 +15,12 @@ from suffice_research.grade import agreement
 from suffice_research.grade.chains import count_chains, sheet
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Claims and triples of the village are read once for both tests."""
+    return tmp_path_factory.mktemp("village") / "made"
+
+
 def write(path: Path, records: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
 
@@ -32,8 +38,8 @@ def answer(prompt: dict[str, Any]) -> str:
     return said[stage]
 
 
-def test_what_a_model_says_is_compared_with_the_rules(tmp_path: Path) -> None:
-    items = agreement.draw_items("village", village(), 4, tmp_path / "made")
+def test_what_a_model_says_is_compared_with_the_rules(made: Path, tmp_path: Path) -> None:
+    items = agreement.draw_items("village", village(), 4, made)
     assert len(items) == 4
     prompts = [one for at, item in enumerate(items) for one in agreement.prompts_of(at, item)]
     assert {one["key"].partition("/")[2] for one in prompts} == set(agreement.ASK)
@@ -60,8 +66,8 @@ def test_what_a_model_says_is_compared_with_the_rules(tmp_path: Path) -> None:
         agreement._read_items(tmp_path / "nowhere.jsonl")
 
 
-def test_every_chain_of_a_corpus_is_counted(tmp_path: Path) -> None:
-    counts, valid = count_chains(village(), tmp_path / "made")
+def test_every_chain_of_a_corpus_is_counted(made: Path) -> None:
+    counts, valid = count_chains(village(), made)
     assert counts["paths"]["5"] >= counts["questions"]["5"] >= counts["valid"]["5"] >= 1
     assert sum(counts["valid"].values()) == len(valid)
     read = list(sheet(valid, per_length=1))
