@@ -47,7 +47,9 @@ def count_chains(
             say(what)
 
     built = build_benchmark(documents, folder, settings=settings, progress=progress)
-    valid = [record.value for record in read_json_records(folder / "questions.jsonl", BadRecords())]
+    valid: list[Mapping[str, Any]] = [
+        record.value for record in read_json_records(folder / "questions.jsonl", BadRecords())
+    ]
     paths, written = (
         list(read_json_records(next((folder / "stages" / name).glob("*.jsonl")), BadRecords()))
         for name in ("paths", "questions")
