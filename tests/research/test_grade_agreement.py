@@ -13,6 +13,7 @@ from suffice.errors import InputError
 from suffice.storage import BadRecords, read_json_records
 from suffice_research.grade import agreement
 from suffice_research.grade.chains import count_chains, sheet
+from suffice_research.grade.readings import FOLDER
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def test_every_chain_of_a_corpus_is_counted(made: Path) -> None:
 
 
 def test_the_kept_reading_can_be_counted() -> None:
-    path = agreement.FOLDER / agreement.READING
+    path = FOLDER / agreement.READING
     if not path.is_file():
         pytest.skip("no reading is kept")
     found = agreement.summary(path)

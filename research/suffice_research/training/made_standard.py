@@ -100,8 +100,10 @@ class _StandardLoop:
         self.say(f"made {len(found)} questions from {source.name}")
         asked = [one.question.text for one in open_source(source, self.data).questions()]
         like = sorted(set(asked) - set(judged), key=lambda text: draw_key(SEED, text))[:LIKE]
-        # The real questions need several documents.
-        return draw_like([one for one in found if one.gold.hops > 1], like, self.read + UNREAD)
+        # The real questions need several documents; where a corpus gives few such, all are taken.
+        several = [one for one in found if one.gold.hops > 1]
+        enough = len(several) >= 2 * self.read
+        return draw_like(several if enough else found, like, self.read + UNREAD)
 
     def searched(
         self, source: Source, questions: Sequence[GoldQuestion]
