@@ -426,8 +426,9 @@ def _standard_loop_lines(study: Study) -> Iterator[str]:
     yield f"## {study.title}\n"
     yield (
         "Above, gates without a reader. Here a standard gate: half of the made questions fit a fast gate, the others a gate that "
-        "has the fast one and the shipped reader as features. Neither has seen a real question. The reader has learned from other "
-        "real questions of these sources, never from those that are judged.\n"
+        "has the fast one and the shipped reader as features. Neither has seen a label of a real question; where nothing else is said, "
+        "the made questions that look most like some other real ones are taken. The reader has learned from other real questions of "
+        "these sources, never from those that are judged.\n"
     )
     yield f"    {STANDARD_LOOP_COMMAND}\n"
     read, judged = study.settings["read"], study.settings["judged"]
