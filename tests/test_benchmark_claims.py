@@ -46,6 +46,13 @@ def test_rumours_questions_and_lists_are_no_facts() -> None:
     assert not is_factual("Paris, 1920.")
 
 
+def test_the_numeral_of_a_ruler_is_nobodys_self() -> None:
+    assert is_factual("He was the son of Reginald I of Guelders and Marguerite of Flanders.")
+    assert is_factual("Godfrey I (died 1002) was the count of Verdun.")
+    assert not is_factual("Today I think that the king was ill.")
+    assert not is_factual("The king said that I was late.")
+
+
 def test_the_first_sentence_says_what_a_page_is_about() -> None:
     film = parse_page(
         page("The Mill", "The Mill is a 1951 Danish drama film directed by Anna Holm.")
@@ -168,3 +175,65 @@ def test_a_name_with_two_bearers_means_neither() -> None:
     assert pages.find("Steno", "person") is None
     one = PageIndex([parse_page(page("Steno (painter)", "Steno is an Italian painter."))])
     assert one.find("Steno", "person", ("director", "film")) is None
+
+
+def test_families_are_read_in_the_words_of_encyclopedias() -> None:
+    """Ranks, appositions, a wife behind the father, and pronouns after a sentence with another."""
+    found = triples_of(
+        page(
+            "Christian of Weida",
+            "Christian of Weida (1682 – 1736) was a duke. Between 1700 and 1701, he was in Rome. "
+            "He was the son of Prince Guy II, constable of Champagne, and Mathilde of Bourbon.",
+        ),
+        page(
+            "Anna of Weida",
+            "Anna of Weida (1650 – 1701) was a German noblewoman. The eldest daughter of Adolph I, "
+            "Duke of Cleves and Berg and Marie of Burgundy, she died in Rome.",
+        ),
+        page(
+            "Margaret of Sund",
+            "Margaret of Sund (1882 – 1920) was a princess. She was the daughter of Prince Arthur, "
+            "third son of Queen Victoria, and his wife Princess Louise. "
+            "She was succeeded by her sister Ida of Sund.",
+        ),
+    )
+    assert ("Christian of Weida", "mother", "Mathilde of Bourbon") in found
+    assert ("Anna of Weida", "mother", "Marie of Burgundy") in found
+    assert ("Margaret of Sund", "father", "Prince Arthur") in found
+    assert ("Margaret of Sund", "mother", "Princess Louise") in found
+    assert ("Margaret of Sund", "successor", "Ida of Sund") in found
+
+
+def test_a_pronoun_after_a_relative_may_be_the_relative() -> None:
+    found = triples_of(
+        page(
+            "Lord Scott",
+            "Lord Scott (1811 – 1880) was a Scottish politician. His eldest son was Karl Scott. "
+            "He was the husband of Mary Hill.",
+        )
+    )
+    assert not {relation for _, relation, _ in found} & {"wife", "spouse"}
+
+
+def test_a_page_may_say_what_it_is_behind_commas_in_its_title_or_later() -> None:
+    film = page("A Man", "A Man is a 2008 Dutch, German and Finnish documentary film by Ed Holm.")
+    other = page("A Day", "Un giorno (internationally released as A Day) is a 1961 Italian film.")
+    school = page("Rosehill College", "Rosehill College is located in Niddrie.")
+    person = page("Loe Hakim", "Loe Hakim was born in Cianjur. He was an officer.")
+    kinds = [parse_page(one).kind for one in (film, other, school, person)]
+    assert kinds == ["film", "film", "school", "person"]
+
+
+def test_a_name_that_others_have_means_no_page() -> None:
+    """A title with a parenthesis, a page of unknown kind, the rest of "the U.S. state of"."""
+    found = triples_of(
+        page("Smile (Jim Cott song)", "Smile is a song by Jim Cott."),
+        page("Fred Merk", "Fred Merk (1946 – 1991) was a British singer. He was a fan of Smile."),
+        page("Berg", "Berg grew up in Saint Paul and was born there."),
+        page("Oskar Graf", "Oskar Graf (1894 – 1967) was a German author. He was born in Berg."),
+        page("Saint Paul", "Saint Paul is a city in the U.S. state of Minnesota."),
+        page("Ann Doe", "Ann Doe is a community organizer and former senator."),
+    )
+    assert ("Saint Paul", "located in", "Minnesota") in found
+    assert not any(one[2] == "Smile (Jim Cott song)" for one in found)
+    assert parse_page(page("Ann Doe", "Ann Doe is a community organizer.")).kind == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 from tests.benchmark_village import village
@@ -17,10 +18,11 @@ from suffice.benchmark.knowledge_graph import (
     shortest_paths,
     soft_clusters,
 )
-from suffice.benchmark.stage_protocols import Equivalence, Triple
+from suffice.benchmark.stage_protocols import Claim, Equivalence, Triple
 from suffice.benchmark.triples import RuleTriples
 from suffice.errors import MissingExtraError
 from suffice.retrieval.encoders import WordLlamaEncoder
+from suffice.types import Document
 
 
 def triple(
@@ -104,6 +106,20 @@ def test_a_mirror_with_the_fuller_name_is_taken() -> None:
     assert graph.only("Charles")["father"].object == "George Stewart, 9th Seigneur"
 
 
+def test_half_of_a_hyphenated_place_is_another_place() -> None:
+    este = Document(
+        "e",
+        "Ida Maria of Austria-Este (1849 – 1919) was a queen.",
+        title="Ida Maria of Austria-Este",
+    )
+    pages = PageIndex(parse_pages([este]).values())
+    facts = [triple("Karl", "mother", "Ida Maria of Austria", "k")]
+    claims = [Claim("e#0", "e", este.title, este.text, este.text)]
+    assert RuleEquivalences(pages).equivalences(0, facts, claims) == []
+    facts = [triple("Karl", "mother", "Ida Maria", "k")]
+    assert len(RuleEquivalences(pages).equivalences(0, facts, claims)) == 1
+
+
 def test_a_short_name_for_two_names_is_mirrored_to_neither() -> None:
     facts = triple("Sophia", "husband", "Gustav", "s")
     same = [Equivalence((f"Gustav {at}", "Gustav"), always=False, cluster=0) for at in ("III", "V")]
@@ -160,6 +176,25 @@ def test_a_sample_is_even_over_chains_of_relations() -> None:
     chosen = sample_paths(shortest_paths(graph), 3)
     assert {path.triples[-1].relation for path in chosen} == {"birth date", "birth place"}
     assert chosen == sample_paths(list(reversed(shortest_paths(graph))), 3)
+
+
+def test_rare_open_chains_take_no_more_than_their_turn() -> None:
+    known = [triple(f"A{at}", "father", f"B{at}", f"a{at}") for at in range(6)]
+    known += [triple(f"B{at}", "birth date", f"19{at:02}", f"b{at}") for at in range(6)]
+    rare = [
+        replace(triple(f"B{at}", f"sells {at}", "wax", f"b{at}"), phrase="x") for at in range(6)
+    ]
+    paths = shortest_paths(KnowledgeGraph([*known, *rare]))
+    chosen = sample_paths(paths, 6)
+    assert sum(path.triples[-1].relation == "birth date" for path in chosen) == 3
+    can = lambda path: not path.triples[-1].phrase  # noqa: E731
+    assert len(sample_paths(paths, 6, can_write=can)) == 6
+
+
+def test_a_son_in_open_words_may_have_brothers() -> None:
+    edge = replace(triple("A", "son", "B", "b"), phrase="was the son of", object_kind="person")
+    assert "son" not in KnowledgeGraph([edge]).only("A")
+    assert "third son" in KnowledgeGraph([replace(edge, relation="third son")]).only("A")
 
 
 def test_clusters_part_films_from_kings() -> None:

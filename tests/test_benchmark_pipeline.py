@@ -44,8 +44,15 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 
 def test_a_village_becomes_a_benchmark_that_data_sets_read(tmp_path: Path) -> None:
-    made = build_benchmark(village(), tmp_path / "b")
+    told: dict[str, tuple[int, int | None]] = {}
+    made = build_benchmark(
+        village(),
+        tmp_path / "b",
+        progress=lambda what, done, total: told.update({what: (done, total)}),
+    )
     assert made.done == ALL
+    assert told["making claims"] == (11, 11)
+    assert told["checking questions"][0] == told["checking questions"][1]
     assert set(made.by_hops) >= {2, 3, 4, 5}
     dataset = load("jsonl", tmp_path / "b")
     examples = list(dataset.questions())
@@ -66,14 +73,12 @@ def test_twins_ask_the_same_and_lack_a_needed_document(tmp_path: Path) -> None:
         assert twin["without"] in twin["gold"]
 
 
-def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_a_second_run_only_what_a_setting_changes(
+    tmp_path: Path,
+) -> None:
     build_benchmark(village(), tmp_path / "one")
-    build_benchmark(village(), tmp_path / "two")
-    assert content(tmp_path / "one") == content(tmp_path / "two")
-
-
-def test_a_second_run_does_nothing_and_a_setting_only_what_depends_on_it(tmp_path: Path) -> None:
     build_benchmark(village(), tmp_path / "b")
+    assert content(tmp_path / "one") == content(tmp_path / "b")
     assert build_benchmark(village(), tmp_path / "b").done == ()
     assert build_benchmark(
         village(), tmp_path / "b", settings=BenchmarkSettings(twins=0.5)
@@ -191,17 +196,6 @@ def test_what_somebody_else_wrote_is_not_written_over(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is not a benchmark"):
             build_benchmark(village(), taken)
     assert (tmp_path / "questions.jsonl").read_text("utf-8") == "mine"
-
-
-def test_progress_is_told_with_its_total(tmp_path: Path) -> None:
-    progress_seen: dict[str, tuple[int, int | None]] = {}
-    build_benchmark(
-        village(),
-        tmp_path / "b",
-        progress=lambda what, done, total: progress_seen.update({what: (done, total)}),
-    )
-    assert progress_seen["making claims"] == (11, 11)
-    assert progress_seen["checking questions"][0] == progress_seen["checking questions"][1]
 
 
 def test_settings_out_of_range_are_refused() -> None:

@@ -58,7 +58,7 @@ def with_freshness(pages: Mapping[Path, str]) -> dict[Path, str]:
         module = f"suffice_research.{name.replace('-', '_')}.study"
         if line := freshness_line(study.commit, module, name):
             for title, commit in study.settings.get("sections of other runs", {}).items():
-                line += f" **{title}** is of an older run, at commit {commit[:8]}."
+                line += f" **{title}** is of another run, at commit {commit[:8]}."
             made[path] = made[path].replace("\n\n- ", f"\n\n{line}\n\n- ", 1)
     return made
 

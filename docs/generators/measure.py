@@ -160,11 +160,14 @@ def measure_expansion(data: Path, work: Path) -> None:
 
 
 def measure_loop(data: Path, work: Path) -> None:
-    """Run the loop, and store the study."""
+    """Run the loop without a reader, then with one, and store both studies."""
     run_command(
         results.LOOP_COMMAND, data, "--work", str(work), "--study", str(work / "study.json")
     )
     store_study(work / "study.json", results.LOOP_PATH)
+    kept = ("--work", str(work / "standard"), "--study", str(work / "study.json"))
+    run_command(results.STANDARD_LOOP_COMMAND, data, *kept)
+    store_study(work / "study.json", results.STANDARD_LOOP_PATH)
 
 
 def measure_answers(data: Path, work: Path) -> None:

@@ -388,6 +388,10 @@ LOOP_COMMAND = (
     "python -m suffice_research.training.made_questions --data $DATA --work loop --study loop.json"
 )
 LOOP_PATH = RUNS / "loop.json"
+STANDARD_LOOP_COMMAND = (
+    "python -m suffice_research.training.made_standard --data $DATA --work loop --study loop.json"
+)
+STANDARD_LOOP_PATH = RUNS / "loop-standard.json"
 LOOP_INTRODUCTION = (
     "Questions were made from the documents of a corpus by rules: no label, no language model, none of its real questions. A "
     "gate that learned from them, and a gate that learned from the real questions of the other data sets, are judged on the "
@@ -429,9 +433,28 @@ def _loop_lines(study: Study) -> Iterator[str]:
             if isinstance(table, Table):
                 yield f"**{table.title}**\n"
                 yield table.to_markdown()
+    if STANDARD_LOOP_PATH.is_file():
+        yield from _standard_loop_lines(Study.load(STANDARD_LOOP_PATH))
     yield "## What was chosen, and what the intervals do not hold\n"
     yield from (f"- {line}" for line in LOOP_CHOICES)
     yield ""
+
+
+def _standard_loop_lines(study: Study) -> Iterator[str]:
+    """The same with the standard preset: the reader reads, and everything else is made."""
+    yield f"## {study.title}\n"
+    yield (
+        "Above, gates without a reader. Here a standard gate: half of the made questions fit a fast gate, the others a gate that "
+        "has the fast one and the shipped reader as features. Neither has seen a label of a real question; where nothing else is said, "
+        "the made questions that look most like some other real ones are taken. The reader has learned from other real questions of "
+        "these sources, never from those that are judged.\n"
+    )
+    yield f"    {STANDARD_LOOP_COMMAND}\n"
+    read, judged = study.settings["read"], study.settings["judged"]
+    yield f"Seed {study.seed}; {read} made questions of a corpus are read, at most {judged} real ones judged.\n"
+    for table in study.tables:
+        yield f"**{table.title}**\n"
+        yield table.to_markdown()
 
 
 def _loop_verdict(others: Cell, made: Cell, both: Cell, *, name: str) -> str:

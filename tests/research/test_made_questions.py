@@ -6,7 +6,7 @@ from collections import Counter
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.types import Question
-from suffice_research.training.made_questions import balanced, distinguishability
+from suffice_research.training.made_questions import balanced, distinguishability, draw_like
 
 
 def example(kind: str, at: int, hops: int = 2) -> GoldQuestion:
@@ -45,3 +45,11 @@ def test_templates_are_told_from_speech() -> None:
     assert auroc > 0.99
     assert "father" in " ".join(by_made)
     assert "movie" in " ".join(by_real)
+
+
+def test_what_looks_like_asked_questions_is_taken_first() -> None:
+    made = [example("chain of a king", at) for at in range(30)]
+    made += [example("film", at) for at in range(30)]
+    like = [f"What is the film {at} about?" for at in range(30)]
+    assert {one.gold.kind for one in draw_like(made, like, 20)} == {"film"}
+    assert draw_like(made, like[:2], 5) == made[:5]  # too few to learn from

@@ -4,14 +4,20 @@ A benchmark is made from each corpus. Questions of each number of hops are drawn
 over several retrievers, and judged: by token F1, or by a language model where one is given. The
 errors go into the matrix (Figures 3 and 4), accuracy by hops into Figure 2, and examples of
 questions over missing links into Table 4.
+
+    python -m suffice_research.grade.answers --data DIR --limit 12 --into STUDY.json
+
+does this stage alone, and puts its section into a study that is stored already.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,18 +35,20 @@ from suffice.evaluation.benchmark_files import open_benchmark
 from suffice.evaluation.difficulty import MAX_HOPS, heatmap, matrix_table, question_difficulty
 from suffice.evaluation.figures import Curves, Series
 from suffice.evaluation.metrics import ANSWER_METRICS
+from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.study import Section
+from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table
 from suffice.gate.gate import FAST, Gate
 from suffice.protocols import LanguageModel, Progress
 from suffice.registry import ENCODERS
-from suffice.storage import BadRecords, read_json_records, sha256_of
+from suffice.storage import BadRecords, read_json_records, sha256_of, write_atomically
 from suffice.types import Document
 from suffice_research.controlled import controlled_collection
 from suffice_research.grade import corpora
 from suffice_research.grade.correlations import CorrelatedDifficulty, measure_with_correlations
 from suffice_research.grade.published import CORNERS, FIGURE_2, TABLE_4
+from suffice_research.training.sources import ProgressLog, exit_code
 
 __all__ = ["DOMAINS", "DomainResults", "answer_domain", "answer_section", "domain_documents"]
 
@@ -313,21 +321,31 @@ def _table_4(results: Sequence[DomainResults]) -> Table:
     return Table("Table 4: questions over missing links", columns, tuple(rows))
 
 
+def _case(document: Document) -> str:
+    """What a document belongs to: those of one everyday case are drawn together."""
+    return document.doc_id.rpartition("/")[0] or document.doc_id
+
+
 def answer_domains(
     data: Path | None,
     *,
     domains: Sequence[str] = DOMAINS,
     limit: int | None = None,
+    most: int | None = None,
     model: LanguageModel | None = None,
     max_chars: int = 6000,
     seed: int = 42,
     progress: Progress | None = None,
 ) -> tuple[list[DomainResults], dict[str, str], list[str]]:
-    """All domains, the hashes of their files, and what was left out with the reason."""
+    """All domains, the hashes of their files, and what was left out with the reason.
+
+    `limit` questions of each number of hops; `most` documents of each domain, drawn by their ids.
+    """
     found, hashes, left_out = list[DomainResults](), dict[str, str](), list[str]()
     for domain in domains:
         try:
             documents, files = domain_documents(domain, data)
+            documents = sorted(documents, key=lambda one: draw_key(seed, _case(one)))[:most]
             found.append(
                 answer_domain(
                     domain,
@@ -343,3 +361,50 @@ def answer_domains(
         except (NoQuestionsError, InputError) as error:
             left_out.append(f"Left out {domain}: {error}.")
     return found, hashes, left_out
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="suffice_research.grade.answers", description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--limit", type=int, default=PER_HOPS, help="questions of each hop count")
+    parser.add_argument("--documents", type=int, help="of each domain, at most")
+    parser.add_argument("--into", type=Path, required=True, help="the stored study")
+    chosen = parser.parse_args(arguments)
+    say, told = ProgressLog(), set[str]()
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        if what not in told or done == total:
+            told.add(what)
+            say(f"{what} {done}")
+
+    def work() -> None:
+        study = Study.load(chosen.into)
+        domains, hashes, left_out = answer_domains(
+            chosen.data, limit=chosen.limit, most=chosen.documents, progress=progress
+        )
+        if not domains:
+            raise InputError("no domain gave questions: " + " ".join(left_out))
+        section = answer_section(domains)
+        rest = [one for one in study.sections if one.title != section.title]
+        *before, last = rest  # the paper's own figures stay the last
+        settings = {
+            **study.settings,
+            "answered of each number of hops": chosen.limit,
+            "documents of a domain": chosen.documents,
+            "sections of other runs": {section.title: source_commit()},
+        }
+        notes = tuple(dict.fromkeys((*study.notes, *left_out)))
+        merged = replace(
+            study,
+            sections=(*before, section, last),
+            settings=settings,
+            data={**study.data, **hashes},
+            notes=notes,
+        )
+        write_atomically(chosen.into, merged.to_json(timings=False))
+
+    return exit_code(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

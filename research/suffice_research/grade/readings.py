@@ -33,6 +33,7 @@ from suffice_research.grade.corpora import CORPORA, ROOT
 SEED, COUNT = 42, 40
 FOLDER = ROOT / "research" / "grade_readings"
 WHAT = ("triples", "questions")
+CHAINS = "chains"  # drawn by `suffice_research.grade.chains`
 VERDICTS = ("right", "vague", "wrong")  # vague: true, but nobody would ask for it so
 
 
@@ -123,8 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     drawing.add_argument("--count", type=int, default=COUNT)
     showing = commands.add_parser("show", help="count the readings")
     showing.add_argument("--json", action="store_true")
-    for one in (drawing, showing):
-        one.add_argument("--what", choices=WHAT, default=WHAT[0])
+    drawing.add_argument("--what", choices=WHAT, default=WHAT[0])
+    showing.add_argument("--what", choices=(*WHAT, CHAINS), default=WHAT[0])
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "draw":

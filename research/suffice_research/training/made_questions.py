@@ -55,7 +55,7 @@ from suffice_research.training.sources import (
     open_source,
 )
 
-__all__ = ["FLOORS", "balanced", "distinguishability", "main"]
+__all__ = ["FLOORS", "balanced", "distinguishability", "draw_like", "main"]
 
 Floats = npt.NDArray[np.float64]
 FLOORS: Mapping[str, float] = {
@@ -66,6 +66,7 @@ FLOORS: Mapping[str, float] = {
 COMPARING = ("comparison", "temporal", "bridge_comparison")
 COMPARED = 1 / 4  # share of the drawn questions that compare
 RETRIEVER, K = "bm25", 10
+FOLDS = 5
 QUESTIONS, JUDGED = 700, 850  # of a data set to learn from, and to measure on, at most
 
 
@@ -88,31 +89,62 @@ def balanced(
     return kept
 
 
+def draw_like(
+    made: Sequence[GoldQuestion], like: Sequence[str], most: int, *, seed: int = SEED
+) -> list[GoldQuestion]:
+    """The made questions that look most like some real ones, of which only the words are known.
+
+    A classifier of words says how real each looks, in folds, so that none is judged by a model
+    that has learned it. What a corpus allows is not what people ask: half of the chains of an
+    encyclopedia are family trees.
+    """
+    if len(made) <= most or len(like) < FOLDS:
+        return list(made)[:most]
+    looks = _looks_made([one.question.text for one in made], like)[: len(made)]
+    order = sorted(
+        range(len(made)), key=lambda at: (looks[at], draw_key(seed, made[at].question.text))
+    )
+    return [made[at] for at in order[:most]]
+
+
 def distinguishability(
     made: Sequence[str], real: Sequence[str], *, words: int = 12
 ) -> tuple[float, list[str], list[str]]:
     """How well a classifier of words and pairs of words tells made from real (AUROC, five folds),
     and by which.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
-    from sklearn.model_selection import cross_val_predict
 
     truth = np.array([1] * len(made) + [0] * len(real))
-    vectors = TfidfVectorizer(min_df=3, ngram_range=(1, 2))
-    table = vectors.fit_transform([*made, *real])
-    model = LogisticRegression(C=10, max_iter=1000, class_weight="balanced")
-    auroc = roc_auc_score(
-        truth, cross_val_predict(model, table, truth, cv=5, method="predict_proba")[:, 1]
-    )
-    order = np.argsort(model.fit(table, truth).coef_[0])
+    auroc = roc_auc_score(truth, _looks_made(made, real))
+    vectors, model = _classifier()
+    order = np.argsort(model.fit(vectors.fit_transform([*made, *real]), truth).coef_[0])
     names = vectors.get_feature_names_out()
     return (
         float(auroc),
         [str(names[at]) for at in order[::-1][:words]],
         [str(names[at]) for at in order[:words]],
     )
+
+
+def _classifier() -> tuple[Any, Any]:
+    """The words of questions, and what tells made from real by them."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    vectors = TfidfVectorizer(min_df=3, ngram_range=(1, 2))
+    return vectors, LogisticRegression(C=10, max_iter=1000, class_weight="balanced")
+
+
+def _looks_made(made: Sequence[str], real: Sequence[str]) -> Floats:
+    """The probability of being made, of all of them, each by a model of the other folds."""
+    from sklearn.model_selection import cross_val_predict
+
+    vectors, model = _classifier()
+    truth = np.array([1] * len(made) + [0] * len(real))
+    table = vectors.fit_transform([*made, *real])
+    found = cross_val_predict(model, table, truth, cv=FOLDS, method="predict_proba")
+    return np.asarray(found[:, 1], dtype=np.float64)
 
 
 @dataclass(frozen=True)

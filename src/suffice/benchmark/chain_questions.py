@@ -20,6 +20,18 @@ from suffice.benchmark.triples import Relation
 from suffice.benchmark.vocabulary import base_title
 from suffice.datasets.gold import draw_key
 
+# Two steps that have one name; people use it more often than not.
+_KIN: dict[tuple[str, str], str] = {
+    ("father", "father"): "paternal grandfather",
+    ("father", "mother"): "paternal grandmother",
+    ("mother", "father"): "maternal grandfather",
+    ("mother", "mother"): "maternal grandmother",
+}
+_KIN |= {
+    (spouse, parent): f"{parent}-in-law"
+    for spouse in ("husband", "wife", "spouse")
+    for parent in ("father", "mother")
+}
 _WORKS = frozenset(("film", "song", "album", "series", "game", "play"))
 
 
@@ -58,7 +70,12 @@ class Wording:
     def phrase(self, triples: Sequence[Triple], start: str) -> str:
         """The facts from a start on: "the father of the director of film X"; "" without words."""
         phrase = self.name(start)
-        for triple in triples:
+        rest = list(triples)
+        while rest:
+            if kin := self.kin(rest[:2], start):
+                phrase, rest = f"the {kin} of {phrase}", rest[2:]
+                continue
+            triple = rest.pop(0)
             ways = self.words(triple).of
             # "the husband of X's mother" could be the mother of a husband.
             plain = len(triples) == 1 and phrase in (start, base_title(start))
@@ -72,6 +89,11 @@ class Wording:
             way = self.pick(fitting or ways, f"of {triple.relation} {start}")
             phrase = way.replace("X", phrase, 1)
         return phrase
+
+    def kin(self, triples: Sequence[Triple], start: str) -> str:
+        """The one name of two steps ("paternal grandfather"), for two questions of three."""
+        known = _KIN.get(tuple(one.relation for one in triples), "")  # type: ignore[arg-type]
+        return self.pick((known, known, ""), f"kin {start}") if known else ""
 
     def ask(self, triple: Triple, phrase: str) -> str:
         """The question for the object of something; "" without words."""
@@ -103,12 +125,19 @@ class RuleQuestions:
     ) -> list[GeneratedQuestion | None]:
         return [self._write(path) for path in paths]
 
+    def can_write(self, path: ReasoningPath) -> bool:
+        return self._write(path) is not None
+
     def _write(self, path: ReasoningPath) -> GeneratedQuestion | None:
         *inner, last = path.triples
         # "What did the country that X lies in win?" has more answers than the corpus tells.
         if last.phrase and not is_functional(last.relation, last.object_kind):
             return None
-        text = self.wording.ask(last, self.wording.phrase(inner, path.triples[0].subject))
+        start = path.triples[0].subject
+        text = self.wording.ask(last, self.wording.phrase(inner, start))
+        if inner and (kin := self.wording.kin((inner[-1], last), start)):
+            before = self.wording.phrase(inner[:-1], start)
+            text = f"Who is the {kin} of {before}?" if before else ""
         # Without words: a relation that the rules cannot put into a question, or not inside one.
         return chain_question(text, path) if text else None
 

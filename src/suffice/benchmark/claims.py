@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from suffice.benchmark.layout import LayoutFact, is_subject, read_layout
 from suffice.benchmark.stage_protocols import Claim
@@ -36,7 +37,7 @@ MIN_WORDS, MAX_WORDS = 4, 80
 
 def fix_spacing(text: str) -> str:
     """Put spaces where they belong: some data sets have "( born 1975)" and "Saxe- Meiningen"."""
-    text = re.sub(r"\s+", " ", text)
+    text = re.sub(r"\s+", " ", normalize("NFC", text))  # "é" may be two characters
     text = re.sub(r"\(\s+", "(", re.sub(r"\s+\)", ")", text))
     text = re.sub(r"(?<=[\w.\"])\(", " (", text)
     text = re.sub(r"(?<=\w)- (?=\w)| -(?=[a-z])", "-", text)
@@ -55,6 +56,8 @@ def fix_spacing(text: str) -> str:
 
 
 _HEDGED = re.compile(rf"\b{any_of('hedges')}\b")
+# "Reginald I of Guelders" and "World War I" speak of nobody's self; "Today I" opens a sentence.
+_NUMERAL = re.compile(r"(?<=\w )[A-Z][\w’'-]+ I\b|^[A-Z][\w’'-]+ I(?=,| [(]| of\b)")
 
 
 def is_factual(sentence: str) -> bool:
@@ -62,13 +65,18 @@ def is_factual(sentence: str) -> bool:
     if not MIN_WORDS <= len(sentence.split()) <= MAX_WORDS:
         return False
     ending = sentence.rstrip('"”').endswith(("?", "!", ":"))
-    return not ending and _HEDGED.search(sentence) is None
+    return not ending and _HEDGED.search(_NUMERAL.sub("", sentence)) is None
 
 
 # ------------------------------------------------------------------------------------------- pages
 
 _IS = re.compile(r"\b(?:is|was|are|were)\b")
-_DEFINED = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) (?P<what>[^,.;(]*)")
+_DEFINED = re.compile(
+    r"\b(?:is|was|are|were) (?:(?:first|also|originally|primarily|mainly) )?"
+    r"(?:an?|the|one of the) (?P<what>[^,.;(]*)"
+)
+# "is a 2008 Dutch, German and Finnish documentary film": the noun stands behind the commas.
+_LISTED = re.compile(r"(?:[12]\d{3} )?(?:[A-Z]\w+(?:, | and |/ ?))+(?=[A-Z])")
 # Where the first noun phrase of a definition ends.
 _AFTER_NOUN = re.compile(rf" {any_of('after_noun')}\b")
 _LIVED = re.compile(
@@ -94,20 +102,39 @@ def parse_page(document: Document) -> Page:
     plain = re.sub(r"\([^()]*\)", "", first)
     if re.search(r"\b(?:may|can|could) (?:also )?refer to\b", first):
         return Page(title, "list")
-    if not title or not _opens_with(plain, title):
+    # The title may be in the parenthesis: "Un uomo in ginocchio (released as A Man on His Knees)".
+    if not title or not (_opens_with(plain, title) or f"{base_title(title)})" in first[:200]):
         return Page(title)
+    listed = _DEFINED.search(plain)
+    if listed and (several := _LISTED.match(plain, listed.start("what"))):
+        plain = plain[: listed.start("what")] + plain[several.end() :]
     match = _DEFINED.search(plain)
     defined = _AFTER_NOUN.split(" " + match["what"], maxsplit=1)[0].strip() if match else ""
     # The last noun decides: "American film director" is a person, "1981 Filipino film" a film.
     words = [word.casefold() for word in reversed(re.split(r"[^\w]+", defined))]
     forms = (form for word in words for form in (word, word.removesuffix("s")))
     noun = next((form for form in forms if form in KINDS), "")
+    if noun and words[0] not in KINDS and _DOES.search(words[0]):
+        noun = ""  # "a community organizer" is no community
     # "The Lake War (1823-1841)" has years and is nobody.
     nobody = title.split()[-1].casefold() in {*TITLE_NOUNS, "family"} or "family" in title.split()
     lived = not nobody and _LIVED.search(first)
-    kind = KINDS[noun] if noun else "person" if lived else ""
+    if not noun and title and (named := title.split()[-1].casefold()) in KINDS:
+        # "Rosehill Secondary College is located in Niddrie": the title says what it is.
+        noun = named if KINDS[named] in _NAMED_KINDS else ""
+    kind = KINDS[noun] if noun else "person" if lived or _is_somebody(document.text) else ""
     sex = _sex(title, defined, document.text) if kind == "person" else ""
     return Page(title, kind, noun, sex, defined)
+
+
+_DOES = re.compile(r"(?:iz|[^n]t|ch|d)er$|[aeiou]tor$|[a-z]{3}ist$")
+_NAMED_KINDS = frozenset(("place", "building", "school", "company", "paper"))
+_SOMEBODY = re.compile(r"[.)] (?:He|She) (?:is|was|died|married|had|became|served)\b")
+
+
+def _is_somebody(text: str) -> bool:
+    """Whether the sentence after the first speaks of a person: the page does not say what it is."""
+    return _SOMEBODY.search(" ".join(sentences(text[:1200])[:2])) is not None
 
 
 def parse_pages(documents: Iterable[Document]) -> dict[str, Page]:
@@ -136,7 +163,7 @@ def _opens_with(sentence: str, title: str) -> bool:
     """Whether the words before the verb share the title's last or first word."""
     verb = _IS.search(sentence)
     lead = tokens(sentence[: verb.start()] if verb else sentence[:80])
-    key = title_key(title).split()
+    key = title_key(normalize("NFC", title)).split()
     return bool(key) and (key[-1] in lead or key[0] in lead)
 
 
@@ -204,16 +231,25 @@ def _first_name(name: str) -> str:
 
 # ------------------------------------------------------------------------------------------ claims
 
-_NAMES_ANOTHER = re.compile(
-    r"(?:The )?"
-    r"(?!(?:In|On|At|From|After|Before|During|Since|By|As|With|For|Born|Until|While)\b)[A-Z]\w+"
+_NAMES_ANOTHER = re.compile(rf"(?:The )?(?!{any_of('opens_adverbially')}\b)[A-Z]\w+")
+# Whom such a sentence brings in may be meant by the next pronoun.
+_KIN = re.compile(
+    r"(?:His|Her|\w+'s) (?:[\w-]+ ){0,2}(?:father|mother|brother|sister|son|daughter|wife|husband|"
+    r"uncle|aunt|nephew|niece|cousin|grand\w+|child|successor|predecessor)\b"
 )
 _LATER = re.compile(
-    r"(?P<when>(?:In|On|At|From|Since|By|Around|After|Until) [^,;]{1,40}, )"
+    r"(?P<when>(?:(?:In|On|At|From|Since|By|Around|After|Until) [^,;]{1,40}, |"
+    r"In [12]\d{3} |Born (?:in|on|at) [^;]{1,60}?, ))"
     r"(?:(?P<who>he|she|it)|the (?P<noun>[a-z]+))(?= [a-z])"
 )
 _PRONOUN = re.compile(r"(?P<who>He|She|It)(?= [a-z])|(?P<whose>His|Her|Its)(?= [a-z])")
 _THE_NOUN = re.compile(r"(?:The|This) (?P<noun>[a-z]+)(?P<whose>'s)?(?= )")
+# "The son of Mark Hanna, he ...", "Directed by Sam Wood, the film ...".
+_APPOSITION = re.compile(
+    r"(?P<what>(?:(?:The|An?) (?:[\w-]+ ){0,2}(?:son|daughter|child) (?:of|to)|"
+    r"(?:Directed|Written|Produced|Composed)(?: and [a-z]+)? by) [^;]{4,120}?), "
+    r"(?:(?P<who>he|she|it)|the (?P<noun>[a-z]+))(?= [a-z])"
+)
 _TITLE_VERB = re.compile(rf"(?:,| {any_of('after_title')}\b|'s |\s?\()")
 
 
@@ -248,7 +284,7 @@ class RuleClaims:
         for paragraph in layout.paragraphs:
             for sentence in sentences(fix_spacing(paragraph)):
                 subject, text = _standalone(sentence, page, first=at == 0, about=about)
-                about = bool(subject) or (about and not _NAMES_ANOTHER.match(sentence))
+                about = _stays(sentence, page, about=about or bool(subject), named=bool(subject))
                 text = with_full_names(text, full) if full and not subject else text
                 known = f"{page.title} {' '.join(full.values())}"
                 if is_factual(_unquoted(sentence)) and is_consistent(text, sentence, known):
@@ -355,15 +391,34 @@ def _standalone(sentence: str, page: Page, *, first: bool, about: bool) -> tuple
         pronoun = about and match["who"] and _fits(match["who"].title(), page)
         if pronoun or (noun and match["noun"] == noun):
             return page.title, match["when"] + name + sentence[match.end() :]
+    if match := _APPOSITION.match(sentence):
+        pronoun = match["who"] and _fits(match["who"].title(), page)
+        if pronoun or (noun and match["noun"] in (noun, page.kind)):
+            what = match["what"][0].lower() + match["what"][1:]
+            return page.title, f"{name}, {what},{sentence[match.end() :]}"
     match = _THE_NOUN.match(sentence)
     if match and noun and match["noun"] in (noun, page.kind):
         return page.title, name + (match["whose"] or "") + sentence[match.end() :]
     return "", sentence
 
 
+def _stays(sentence: str, page: Page, *, about: bool, named: bool) -> bool:
+    """Whether a pronoun after this sentence means the page's subject."""
+    if page.kind == "person" and _KIN.match(sentence):
+        return False
+    if not named and page.sex:  # "Back in Paris, she ...": still of the same person
+        pronoun = "he" if page.sex == "man" else "she"
+        named = re.search(rf"(?:^|, ){pronoun} [a-z]", sentence) is not None
+    return about and (named or not _NAMES_ANOTHER.match(sentence))
+
+
 def _short_names(page: Page) -> tuple[str, ...]:
     """What a page calls its person later: the surname, or a ruler's first names."""
     words = without_rank(base_title(page.title).split(",")[0]).split()
+    numbered = len(words) == 2 and re.fullmatch(r"[IVX]+", words[1])  # Gothelo I
+    ranked = len(words) == 1 and words[0] != base_title(page.title).split(",")[0]  # Sultan Cem
+    if page.kind == "person" and (numbered or ranked):
+        return (words[0],)
     if page.kind != "person" or len(words) < 2:
         return ()
     if "of" in words[1:]:

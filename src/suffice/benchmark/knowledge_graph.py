@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.benchmark.claims import PageIndex
-from suffice.benchmark.open_relations import LITERALS, SAID, inverse, is_functional, kind_of
+from suffice.benchmark.open_relations import KIN, LITERALS, SAID, inverse, is_functional, kind_of
 from suffice.benchmark.stage_protocols import Claim, Equivalence, ReasoningPath, Triple
 from suffice.benchmark.triples import alternative_names, get_relation
 from suffice.benchmark.vocabulary import ORGANISATIONS, RANKS, base_title, without_rank
@@ -118,12 +118,13 @@ class RuleEquivalences:
         self._same_words: dict[frozenset[str], set[str]] = defaultdict(set)
         self._opens: dict[str, set[str]] = defaultdict(set)
         for title in pages.by_title:
-            key = title_key(title).split()
+            words = title.split()
             # A person's title with a parenthesis says that others have that name.
             if base_title(title) == title or pages.kind(title) != "person":
                 self._same_words[_content(title)].add(title)
-            for length in range(2, len(key)):
-                self._opens[" ".join(key[:length])].add(title)
+            # By words of the title: "Maria Theresa of Austria" is not she of Austria-Este.
+            for length in range(2, len(words)):
+                self._opens[title_key(" ".join(words[:length]))].add(title)
 
     def equivalences(
         self, cluster: int, triples: Sequence[Triple], claims: Sequence[Claim]
@@ -139,6 +140,10 @@ class RuleEquivalences:
             ):
                 continue
             alike = self._same_words.get(_content(name), set())
+            # "Reginald I of Guelders, Count of Zutphen": numbers and places make it one person's.
+            head = name.split(", ")[0]
+            if not alike and head != name and re.search(r"[a-z] (?:of|von|[IVX]+)\b", head):
+                alike = self._same_words.get(_content(head), set())
             alike = {title for title in alike if not _ranks_differ(name, title)}
             exact = (alike | stated.get(title_key(name), set())) & here
             if len(exact) == 1 and len(_content(name)) > 1:
@@ -352,7 +357,11 @@ class KnowledgeGraph:
             relation: edge
             for relation, edge in fullest.items()
             if edge is not None
-            and not (hub and edge.phrase and not is_functional(relation, edge.object_kind))
+            and not (
+                edge.phrase
+                and (hub or relation in KIN)
+                and not is_functional(relation, edge.object_kind)
+            )
         }
 
 
@@ -439,6 +448,9 @@ def _is_possible(
     if first is None or second is None:
         # Two plain words may be anybody's name; ranks, places and numbers make a name one person's.
         known = re.search(r",| of |[IVX]{2,}|\d", triple.object) is not None
+        known = (
+            known or base_title(triple.object).split()[-1] == base_title(triple.subject).split()[-1]
+        )
         return relation.trades != "" or known or (triple.object, triple.subject) in stated
     return least <= first - second <= most
 
@@ -492,21 +504,36 @@ def _paths_from(
 
 
 def sample_paths(
-    paths: Iterable[ReasoningPath], per_hop: int, *, seed: int = 42
+    paths: Iterable[ReasoningPath],
+    per_hop: int,
+    *,
+    seed: int = 42,
+    can_write: Callable[[ReasoningPath], bool] | None = None,
 ) -> list[ReasoningPath]:
-    """At most `per_hop` paths of each length, drawn evenly over their chains of relations."""
+    """At most `per_hop` paths of each length, drawn evenly over their chains of relations.
+
+    Chains of known relations alone and chains with open ones take turns: most open chains are the
+    only one of their kind, and would fill the quota. `can_write` leaves out what gives no question.
+    """
     groups: dict[tuple[str, ...], list[ReasoningPath]] = defaultdict(list)
     for path in paths:
         groups[tuple(one.relation for one in path.triples)].append(path)
-    by_length: dict[int, list[list[ReasoningPath]]] = defaultdict(list)
+    by_length: dict[int, tuple[list[list[ReasoningPath]], ...]] = defaultdict(lambda: ([], []))
     for relations, members in sorted(groups.items()):
         order = seeded_order(members, lambda path: repr(path.ends), seed)
-        by_length[len(relations)].append(order)
+        is_open = any(one.phrase for one in members[0].triples)
+        by_length[len(relations)][is_open].append(order)
     chosen: list[ReasoningPath] = []
-    for _, orders in sorted(by_length.items()):
-        in_turn = chain.from_iterable(zip_longest(*orders))
-        chosen += islice((path for path in in_turn if path is not None), per_hop)
+    for _, lanes in sorted(by_length.items()):
+        fitting = (filter(can_write, _in_turn(orders)) for orders in lanes)
+        chosen += islice(_in_turn(fitting), per_hop)
     return chosen
+
+
+def _in_turn(orders: Iterable[Iterable[T]]) -> Iterator[T]:
+    """One of each, then the next of each."""
+    rounds = chain.from_iterable(zip_longest(*orders))
+    return (one for one in rounds if one is not None)
 
 
 def seeded_order(items: Sequence[T], key: Callable[[T], str], seed: int) -> list[T]:

@@ -144,6 +144,14 @@ def inverse(relation: str) -> str:
     return relation_name(f"{verb.participle} by") if verb else ""
 
 
+# One may have several, and a text that names one does not say that there are no others.
+KIN = frozenset(
+    "son daughter child brother sister sibling cousin nephew niece uncle aunt grandson "
+    "granddaughter grandchild relative descendant ancestor friend colleague student pupil".split()
+)
+_ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
+
 def is_functional(relation: str, kind: str) -> bool:
     """Whether a thing has one such object, also where a text names only one.
 
@@ -154,6 +162,8 @@ def is_functional(relation: str, kind: str) -> bool:
     if kind == "date":
         return True
     words = relation.split()
+    if words and (relation in KIN or words[-1].endswith(_ORDINAL)):
+        return False
     named = words and words[0] not in _BY_THIRD and words[-1] not in _PREPOSITIONS
     return bool(named) and relation != SAID
 

@@ -389,7 +389,12 @@ class _Builder:
 
         def make() -> Iterator[dict[str, Any]]:
             chain = "chain" in settings.forms
-            chosen = sample_paths(paths, settings.per_hop, seed=seed) if chain else []
+            can_write = getattr(writer, "can_write", None)  # a model may write anything
+            chosen = (
+                sample_paths(paths, settings.per_hop, seed=seed, can_write=can_write)
+                if chain
+                else []
+            )
             with_claims = [
                 (path, [claim_of[one.claim_id] for one in path.triples if one.claim_id in claim_of])
                 for path in chosen

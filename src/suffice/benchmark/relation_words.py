@@ -58,6 +58,7 @@ _COMPANY = re.compile(r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Company|Corporation|Group|plc
 _COUNTED = re.compile(
     r"(?:about |over |up to |at least |at most )?[\d.,]+ (?P<noun>[a-z][a-z -]*s)$"
 )
+_KIN = frozenset("son daughter child brother sister father mother wife husband".split())
 _MONEY = re.compile(r"^[$€£¥]|\b(?:dollars|euros?|EUR|USD|GBP|pounds)\b")
 _DURATION = re.compile(r"\b(?:second|minute|hour|day|week|month|year|ms)s?$")
 
@@ -122,7 +123,8 @@ def parse_relation(relation: str, phrase: str, object_kind: str) -> Predicate | 
     if words[-1] in _PREPOSITIONS:
         article = re.search(rf"\b(an?) {re.escape(relation)}$", phrase)
         name = relation.rpartition(" ")[0]
-        if not be or is_participle(first):
+        # "the person that X was a son of": a pattern says it better, or nobody does
+        if not be or is_participle(first) or name.split()[-1] in _KIN:
             return None
         return Predicate(
             be=be, participle=f"{article[1]} {name}" if article else name, rest=words[-1]

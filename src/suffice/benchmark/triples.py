@@ -280,48 +280,47 @@ def _born_and_died(text: str, page: Page, first: bool, joined: Collection[str]) 
 # ----------------------------------------------------------------------------------------- families
 
 # What a person is called before the name: "the late actor ".
+_UPPER = r"(?=[^\W\d_a-zß-öø-ÿ])"
 _LOWER = (
+    rf"(?:{_NATION} )?"
     r"(?:(?!(?:of|to|in|at|by|for|from|with|known|appointed|son|daughter|child|member|into|an?)\b)"
     r"[a-z][\w-]*,? )*"
 )
 _CHILD = re.compile(
     rf"(?P<which>(?:[\w-]+ ){{0,3}})\b(?:son|daughter|child)"
-    rf"(?: and (?:\w+ )?(?:heir|successor|child))?(?:,? born)? (?:of|to) {_LOWER}(?=[A-Z])"
+    rf"(?: and (?:\w+ )?(?:heir|successor|child))?(?:,? born)? (?:of|to) {_LOWER}{_UPPER}"
 )
-_BORN_TO = re.compile(rf"\bborn (?:in [A-Z][\w, -]+? )?to {_LOWER}(?=[A-Z])")
+_BORN_TO = re.compile(rf"\bborn (?:in [A-Z\d][\w, -]+? )?to {_LOWER}{_UPPER}")
 _NOT_CHILD = re.compile(
     r"\b(?:grand|great|god|step|adopted|foster|adoptive|illegitimate|natural|in-law|or)\b"
     r"|grand(?:son|daughter)"
 )
-_PARENT_IS = re.compile(rf"(?:'s|s') (?P<who>father|mother) (?:is|was) {_LOWER}(?=[A-Z])")
+_PARENTS_ARE = re.compile(rf"(?:'s|s') parents (?:were|are) {_LOWER}{_UPPER}")
+_PARENT_IS = re.compile(rf"(?:'s|s') (?P<who>father|mother) (?:is|was) {_LOWER}{_UPPER}")
 _SPOUSE = (
     re.compile(
-        r"\b(?:(?:has been|was|is|were|got) married (?:to|with)|married|wed) "
-        + _LOWER
-        + "(?=[A-Z])"
+        r"\b(?:(?:has been|was|is|were|got) married(?: in [12]\d{3})? (?:to|with)|married|wed|"
+        rf"by marriage to) (?:(?:her|his) )?{_LOWER}{_UPPER}"
     ),
     re.compile(
         r"\b(?:the|as|and) (?:wife|consort|queen consort|husband|spouse)(?: and \w+)? of "
-        rf"{_LOWER}(?=[A-Z])"
+        rf"{_LOWER}{_UPPER}"
     ),
-    re.compile(rf"'s (?:wife|husband)(?: (?:is|was|,))? {_LOWER}(?=[A-Z])"),
+    re.compile(rf"'s (?:wife|husband)(?: (?:is|was|,))? {_LOWER}{_UPPER}"),
 )
-_PARENT_OF = re.compile(rf"\b(?:is|was|and|,) the (?:father|mother) of {_LOWER}(?=[A-Z])")
-_SIBLING = re.compile(rf"\b(?:the|an?) (?:\w+ )?(?:brother|sister) of {_LOWER}(?=[A-Z])")
+_PARENT_OF = re.compile(rf"\b(?:is|was|and|,) the (?:father|mother) of {_LOWER}{_UPPER}")
+_SIBLING = re.compile(rf"\b(?:the|an?) (?:\w+ )?(?:brother|sister) of {_LOWER}{_UPPER}")
 _OFTEN = re.compile(rf"\b{any_of('several_times')}\b")
 
 
 def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
     if page.kind != "person":
         return
-    # "the son of John (1628–1666) and Anna"
-    text = re.sub(r" \((?!(?:[^()]*\b)?(?:born|died))[^()]*\d[^()]*\)", "", text)
-    if match := _search(_BORN_TO, text, page):
-        yield from _named(PARENT, text, match.end(), joined, commas=False)
-    for match in _CHILD.finditer(text):
-        if not _NOT_CHILD.search(match.group()) and _of_page(text, match.start("which"), page):
-            yield from _named(PARENT, text, match.end(), joined, commas=False)
-            break
+    # "the son of John (1628–1666) and Anna", "Julia (Julia, daughter of Drusus Caesar)"
+    text = re.sub(r" \((?!(?:[^()]*\b)?(?:born|died))[^()]*\)", "", text)
+    text = re.sub(r",? who (?=(?:is|was) the (?:wife|husband|son|daughter) of)", " and ", text)
+    text = re.sub(r"\b(?:first|second) cousin,? ", "cousin ", text)  # no first husband
+    yield from _parents_of(text, page, joined)
     if match := _search(_PARENT_IS, text, page):
         yield from _named(match["who"], text, match.end(), joined)
     if match := _search(_PARENT_OF, text, page):
@@ -334,6 +333,61 @@ def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
             yield from _named("sibling", text, match.end(), joined)
 
 
+def _parents_of(text: str, page: Page, joined: Collection[str]) -> Matches:
+    for trigger in (_PARENTS_ARE, _BORN_TO):
+        if match := _search(trigger, text, page):
+            yield from _named(PARENT, text, match.end(), joined, commas=False)
+    for match in _CHILD.finditer(text):
+        if not _NOT_CHILD.search(match.group()) and _of_page(text, match.start("which"), page):
+            parents = tuple(_named(PARENT, text, match.end(), joined, commas=False))
+            yield from parents
+            if parents and len(parents[0].objects) == 1:
+                yield from _mother(text, match.end(), joined)
+            break
+
+
+_REIGNED = re.compile(
+    rf"\b(?:was|reigned|ruled) (?P<as>[^.;()]{{0,80}}?)\bfrom (?P<first>{_DATE})(?: on)?"
+    rf"(?:,? (?:until|to|till) (?:his (?:death|abdication) in |her (?:death|abdication) in )?"
+    rf"(?P<last>{_DATE}))?"
+)
+_RULER = re.compile(rf"\b(?:{'|'.join(sorted(word for word in RANKS if word.isalpha()))})\b", re.I)
+_SUCCEEDED_BY = re.compile(
+    rf"\bwas succeeded (?:as [^,.;]{{1,40}} )?by (?:(?:his|her) )?{_LOWER}{_UPPER}"
+)
+_SUCCEEDED = re.compile(rf"\bsucceeded (?:his|her) {_LOWER}{_UPPER}")
+
+
+def _reign(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    """The years of a ruler of one place, and who came before and after."""
+    if page.kind != "person":
+        return
+    plain = re.sub(r" \([^()]*\)", "", text)
+    match = _search(_REIGNED, plain, page)
+    once = plain.count(" from ") == 1 and plain.count(" as ") == 0
+    if match and once and (match["as"] == "" or _RULER.search(match["as"])):
+        yield RelationMatch("reign start", (match["first"],))
+        if match["last"]:
+            yield RelationMatch("reign end", (match["last"],))
+    for relation, trigger in (("successor", _SUCCEEDED_BY), ("predecessor", _SUCCEEDED)):
+        if match := trigger.search(plain):
+            yield from _named(relation, plain, match.end(), joined)
+
+
+# "the daughter of Prince Arthur, third son of Queen Victoria, and his wife Princess Louise"
+_AND_WIFE = re.compile(
+    rf",? (?:and|by) his (?:(?:first|second|third|fourth) )?(?:wife|consort),? {_LOWER}(?=[A-Z])"
+)
+
+
+def _mother(text: str, at: int, joined: Collection[str]) -> Matches:
+    """The mother, where something is said of the father before she is named."""
+    if match := _AND_WIFE.search(text, at):
+        between = text[at : match.start()]
+        if ";" not in between and not re.search(r"\b(?:who|married|he|she)\b", between):
+            yield from _named("mother", text, match.end(), joined, commas=False)
+
+
 # --------------------------------------------------------------------------- belongings and places
 
 _FOUNDED = re.compile(rf"\b(?:was |is )?(?:founded|established|formed) (?:in|on) (?P<date>{_DATE})")
@@ -341,6 +395,10 @@ _IN = re.compile(
     r"\b(?:is|was) (?:an?|the) (?:[\w-]+ ){0,6}?(?:located |situated )?(?:in|on|of) "
     r"(?=[A-Z]|the [A-Z])"
 )
+
+
+_STATE_OF = re.compile(r"(?:the )?[A-Z][\w.]*(?: [A-Z]\w+)? (?:state|territory|province) of ")
+_NO_LOCATION = frozenset(("European Union", "U.S", "U.S."))  # of which it is the largest city
 
 
 def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
@@ -358,7 +416,11 @@ def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> 
 def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
     if not first or page.kind not in ("place", "building", "school"):
         return
-    if (match := _IN.search(text)) is None or (place := place_at(text, match.end())) is None:
+    if (match := _IN.search(text)) is None:
+        return
+    state = _STATE_OF.match(text, match.end())
+    place = place_at(text, state.end() if state else match.end())
+    if place is None or place.removeprefix("the ") in _NO_LOCATION:
         return
     parts = [part.removeprefix("the ") for part in place.split(", ")]
     yield RelationMatch("located in", (", ".join(parts),))
@@ -368,7 +430,7 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
 
 
 _MATCHERS: tuple[Matcher, ...] = (
-    _works, _released, _work_country, _life, _born_and_died, _family, _belongings, _places,
+    _works, _released, _work_country, _life, _born_and_died, _family, _reign, _belongings, _places,
     _nationality,
 )  # fmt: skip
 
@@ -508,13 +570,18 @@ class RuleTriples:
         """The title that a name means, or the name. Without capitals, a term of the corpus does."""
         if name.islower() and title_key(name) not in self.pages.terms.things:
             return name
-        return self.pages.find(name) or name
+        return self._meant(name) or name
+
+    def _meant(self, name: str) -> str | None:
+        """The title that a name means. "Smile" is not "Smile (song)": others have that name."""
+        title = self.pages.find(name)
+        return title if title is not None and title in (name, base_title(title)) else None
 
     def _place(self, name: str) -> str:
         """The title that a name, or a place with those around it, means; else the first of them."""
         if name[:1].islower():
             return self._page(name)
-        found = (self.pages.find(form) for form in _place_forms(name))
+        found = map(self._meant, _place_forms(name))
         return next((title for title in found if title is not None), name.split(", ")[0])
 
     def _fits(self, relation: str, name: str) -> bool:
@@ -555,5 +622,12 @@ class RuleTriples:
         """The title that the name, or the first of its places, means; else the name."""
         forms = _place_forms(name) if kind in ("place", "") else [name]
         hints = get_relation(relation).titles
-        found = (self.pages.find(form, kind, hints) for form in forms)
-        return next((title for title in found if title is not None), name)
+        found = (
+            self.pages.find(form, kind, hints) if kind else self._meant(form) for form in forms
+        )
+        known = (title for title in found if title is not None)
+        # A page that does not say what it is may be somebody called Berg.
+        sure = (
+            title for title in known if kind != "place" or " " in title or self.pages.kind(title)
+        )
+        return next(sure, name)

@@ -52,12 +52,13 @@ _RANK = "|".join(sorted((word for word in RANKS if word.isalpha()), key=len, rev
 # ", 3rd Baron Willoughby of Parham", ", Count of Hesbaye", ", Jr.": part of the name before it.
 _RANKED = re.compile(
     rf", (?:\d+(?:st|nd|rd|th) )?(?:(?:Grand |Crown |Hereditary )?(?:{_RANK}) "
-    rf"(?:(?:of|von|de|in) )?{_NAME.pattern}|Baronet\b)"
+    rf"(?:(?:of|von|de|in) )?{_NAME.pattern}(?: and {_CAPITAL}(?=,? and [A-Z]))?|Baronet\b)"
     rf"|, (?:Holy Roman Emperor|Dauphin of France|Jr\.?|Sr\.?)(?!\w)"
 )
 _NEXT = re.compile(r",? (?:and|&) |, ")
+# "Guy II, constable of Champagne, and Mathilde of Bourbon"
 _AND = re.compile(
-    r",? (?:and|&|by) (?:of )?"
+    r"(?:, (?:[a-z][\w-]* ){1,4}(?:of|in) [A-Z][\w’'-]+)?,? (?:and|&|by) (?:of )?"
     r"(?:(?:his|her) (?:\w+ )?(?:wife|husband|consort),? |the former |the )?"
 )
 _PLACE = re.compile(rf"(?:the )?{_NAME.pattern}(?:, (?:{_NAME.pattern}))*")

@@ -1,0 +1,108 @@
+"""How many chains a corpus gives, by hops, and a sheet of them to read.
+
+    python -m suffice_research.grade.chains CORPUS WORK --data DIR --out counts.json > sheet.jsonl
+
+Every path of the knowledge graph is tried. `counts.json` has, by hops, the paths that the graph
+holds, the questions that the rules can word, those that pass every check, and those among them
+that go over a missing link. Counts of several corpora are kept in
+`research/grade_readings/chains.json`, readings beside them (`readings show --what chains`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from suffice.benchmark.knowledge_graph import MAX_HOPS, MIN_HOPS, seeded_order
+from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
+from suffice.datasets import load
+from suffice.errors import SufficeError
+from suffice.storage import BadRecords, read_json_records, write_atomically
+from suffice.types import Document
+from suffice_research.training.sources import ProgressLog
+
+SEED, PER_LENGTH = 42, 20
+EVERY = 1_000_000  # paths of a length: all of them
+CORPORA = ("2wikimultihopqa", "musique", "hotpotqa")
+
+
+def count_chains(
+    documents: Sequence[Document], folder: Path, *, seed: int = SEED
+) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
+    """The counts, and the valid chains."""
+    settings = BenchmarkSettings(
+        seed=seed, per_hop=EVERY, per_form=0, forms=("chain",), twins=0, lookalikes=0
+    )
+    say = ProgressLog()
+    told: set[str] = set()
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        if what not in told:
+            told.add(what)
+            say(what)
+
+    built = build_benchmark(documents, folder, settings=settings, progress=progress)
+    valid: list[Mapping[str, Any]] = [
+        record.value for record in read_json_records(folder / "questions.jsonl", BadRecords())
+    ]
+    paths, written = (
+        list(read_json_records(next((folder / "stages" / name).glob("*.jsonl")), BadRecords()))
+        for name in ("paths", "questions")
+    )
+    linked = [one for one in valid if any(fact["link"] for some in one["path"] for fact in some)]
+    counts = {
+        "documents": len(documents),
+        "paths": _by_hops(len(one.value["triples"]) for one in paths),
+        "questions": _by_hops(one.value["hops"] for one in written),
+        "valid": _by_hops(one["hops"] for one in valid),
+        "over a missing link": _by_hops(one["hops"] for one in linked),
+        "dropped": dict(built.dropped),
+    }
+    return counts, valid
+
+
+def _by_hops(hops: Iterator[int]) -> dict[str, int]:
+    found = Counter(hops)
+    return {str(length): found[length] for length in range(MIN_HOPS, MAX_HOPS + 1)}
+
+
+def sheet(
+    valid: Sequence[Mapping[str, Any]], *, per_length: int = PER_LENGTH, seed: int = SEED
+) -> Iterator[dict[str, Any]]:
+    """So many of each length, by the hash of their ids, with room for a verdict."""
+    order = seeded_order(valid, lambda one: f"read {one['question_id']}", seed)
+    for hops in range(MIN_HOPS, MAX_HOPS + 1):
+        for one in [one for one in order if one["hops"] == hops][:per_length]:
+            names = ("question_id", "hops", "question", "answer", "gold", "path")
+            yield {name: one[name] for name in names} | {"verdict": "", "why": ""}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="suffice_research.grade.chains", description=__doc__)
+    parser.add_argument("corpus", choices=CORPORA)
+    parser.add_argument("work", type=Path, help="the benchmark is built, or kept, here")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, help="add the counts to this file")
+    chosen = parser.parse_args(arguments)
+    try:
+        documents = list(load(chosen.corpus, chosen.data / chosen.corpus).documents())
+        counts, valid = count_chains(documents, chosen.work)
+        if chosen.out:
+            known = json.loads(chosen.out.read_text()) if chosen.out.is_file() else {}
+            known = {**known, chosen.corpus: counts}
+            write_atomically(chosen.out, json.dumps(known, indent=2, sort_keys=True) + "\n")
+        for record in sheet(valid):
+            print(json.dumps(record, ensure_ascii=False))
+    except SufficeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
