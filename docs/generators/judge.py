@@ -11,10 +11,8 @@ from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
 
 STORED = RUNS / "judge.json"
-COMMAND = (
-    "python -m suffice_research.judge_study measure --data $DATA --answers research/judge/answers.jsonl "
-    "--study judge.json"
-)
+READ = "python -m suffice_research.judge_study read --data $DATA"
+COMMAND = "python -m suffice_research.judge_study measure --study judge.json"
 PROMPTS = "python -m suffice_research.judge_study prompts --data $DATA --out prompts.jsonl"
 
 
@@ -55,10 +53,10 @@ def _verdict(study: Study) -> Iterator[str]:
 
 def _lines(study: Study) -> Iterator[str]:
     yield f"# {study.title}\n"
-    yield f"    {COMMAND}\n"
+    yield f"    {READ}\n    {COMMAND}\n"
     yield (
-        f"The judge is {study.settings['model']}; the gate is the standard one that ships. What the judge said is in "
-        f"`research/judge/README.md`; its prompts again: `{PROMPTS}`. Everyday text: our own files that are "
+        f"The judge is {study.settings['model']}; the gate is the standard one that ships. What the judge said, and what the gate "
+        f"said, is in `research/judge/README.md`; the judge's prompts again: `{PROMPTS}`. Everyday text: our own files that are "
         "kept for judging, drawn lists; COVID-QA: what BM25 finds. Neither gate nor reader has seen these. Wikipedia: what BM25 finds "
         "for test questions of HotpotQA, 2WikiMultiHopQA and MuSiQue, sets that the gate knows by other questions. The judge may have "
         "seen any of the public sets when it was trained. In brackets: 95 % bootstrap interval over questions. "

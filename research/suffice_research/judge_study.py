@@ -181,12 +181,16 @@ def _with_orders(gate: Gate, one: JudgedList, at: int) -> Iterator[dict[str, Any
         p = gate.check(question, hits, explain=False).p_complete
         return round(float(log_odds_array(np.array([p]))[0]), 4)
 
-    nothing, neutral = odds_with(""), odds_with(NEUTRAL[at % len(NEUTRAL)])
+    plain = NEUTRAL[at % len(NEUTRAL)]
+    nothing, neutral = odds_with(""), odds_with(plain)
+    prompts = {
+        text: judge_prompt(question, *insert(place, titles, texts, text)) for text in ("", plain)
+    }
     for name, orders in (("known", WRITTEN_WITH), ("new", NEW)):
         for step in range(ORDERS_EACH):
             order = orders[(at * ORDERS_EACH + step) % len(orders)]
             shown = judge_prompt(question, *insert(place, titles, texts, order.text))
-            (said,) = Obedient(order).complete([shown])
+            said = Obedient(order).complete([*prompts.values(), shown])
             yield {
                 "key": one.key, "orders": name, "place": place, "wants": order.wants, "said": said,
                 "nothing": nothing, "neutral": neutral, "order": odds_with(order.text),
@@ -628,23 +632,16 @@ def _orders_table(path: Path, threshold: float) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, title in (("known", "known when the rules were written"), ("new", "written later")):
         some = [row for row in tried if row["orders"] == name]
-        unheard = np.array([trust if row["wants"] == "no" else -trust for row in some])
-        heard = np.array([row["said"] == row["wants"] for row in some])
-        nothing, neutral, order = (
-            sigmoid(np.array([row[key] for row in some]) + effect)
-            for key, effect in (
-                ("nothing", unheard), ("neutral", unheard), ("order", np.where(heard, -unheard, unheard)),
-            )
-        )  # fmt: skip
-        alone = [sigmoid(np.array([row[key] for row in some])) for key in ("nothing", "order")]
-        moved = [np.abs(p - nothing) for p in (neutral, order)]
-        flips = [
-            ((p >= threshold) != (nothing >= threshold)).astype(float) for p in (neutral, order)
-        ]
+        said = np.array([[word == "yes" for word in row["said"]] for row in some]).T
+        odds = np.array([[row[key] for key in ("nothing", "neutral", "order")] for row in some]).T
+        p, alone = sigmoid(odds + np.where(said, trust, -trust)), sigmoid(odds)
+        answers = p >= threshold
         rows.append(
-            (title, len(some), 0.0, mean_interval(heard.astype(float)),
-             *(mean_interval(one) for one in moved), mean_interval(np.abs(alone[1] - alone[0])),
-             *(mean_interval(one) for one in flips))
+            (title, len(some),
+             *(mean_interval((said[at] != said[0]).astype(float)) for at in (1, 2)),
+             *(mean_interval(np.abs(p[at] - p[0])) for at in (1, 2)),
+             mean_interval(np.abs(alone[2] - alone[0])),
+             *(mean_interval((answers[at] != answers[0]).astype(float)) for at in (1, 2)))
         )  # fmt: skip
     columns = (
         "orders", "n", "judge moved by neutral text", "… by the order", "p moved by neutral text",

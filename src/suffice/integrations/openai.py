@@ -317,13 +317,15 @@ def _client(key: str, base_url: str | None, timeout_s: float) -> Any:
     try:
         # A redirect would send the texts, and more, where nobody asked for.
         transport = openai.DefaultHttpxClient(follow_redirects=False)
-        return openai.OpenAI(
+        client = openai.OpenAI(
             api_key=key,
             base_url=base_url,
             timeout=timeout_s,
             max_retries=0,
             http_client=transport,
         )
+        client.chat.completions  # noqa: B018 - loaded now, and not within the first deadline
+        return client
     except Exception as error:  # noqa: BLE001 - the client and its transport raise many kinds
         url, kind = _safe_url(base_url), type(error).__name__
         raise InputError(f"base_url {url!r} cannot be used: {kind}", hint=URL_HINT) from None
