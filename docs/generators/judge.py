@@ -9,6 +9,7 @@ from docs.generators.paths import RESULTS, RUNS
 from docs.generators.results import section_lines
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
+from suffice.evaluation.tables import format_cell
 
 STORED = RUNS / "judge.json"
 READ = "python -m suffice_research.judge_study read --data $DATA"
@@ -23,18 +24,21 @@ def pages() -> dict[Path, str]:
 
 
 def _verdict(study: Study) -> Iterator[str]:
-    """Whether this judge gains anything, and what it costs to trust it where it was not measured."""
-    gains, worse = [], []
+    """Whether this judge gains anything, and whether it harms."""
+    gains, worse = [], list[str]()
     for table in study.tables:
         if not table.title.startswith("By share"):
             continue
-        at, right = table.columns.index("gained"), table.columns.index("right")
-        alone = {row[0]: row[right] for row in table.rows if row[3] == 0}
+        at = table.columns.index("gained")
         gains += [row[at] for row in table.rows]
-        for row in table.rows:
-            before, after = alone[row[0]], row[right]
-            if isinstance(before, float) and isinstance(after, float) and after < before:
-                worse.append((before - after, str(row[0]), table.title.partition(", ")[2]))
+        by = table.title.partition(", ")[2]
+        for column in ("gained", "Brier falls by", "more right"):
+            for row in table.rows:
+                one = row[table.columns.index(column)]
+                if isinstance(one, Interval) and one.high is not None and one.high < 0:
+                    worse.append(
+                        f"{row[0]}, {by}, at most {row[3]} sent: {column} {format_cell(one)}"
+                    )
     if not gains:
         return
     lows = [one.low for one in gains if isinstance(one, Interval) and one.low is not None]
@@ -44,10 +48,11 @@ def _verdict(study: Study) -> Iterator[str]:
             "weight or none; where it has none, no question is sent and the gate stays as it is. A stronger judge was not measured."
         )
     if worse:
-        most, name, by = max(worse)
+        yield f"Gate and judge are worse than the gate alone, beyond noise: {'; '.join(worse)}."
+    else:
         yield (
-            f"A weight from elsewhere can harm: at worst {100 * most:.1f} points fewer of the decisions are right ({name}, {by}). Learn it "
-            "from labels of your own questions."
+            "Gate and judge are nowhere worse than the gate alone beyond noise: by no share, in AUROC, Brier score or right decisions, "
+            "with labels of the domain, of the other domains, or none."
         )
 
 
