@@ -848,41 +848,38 @@ def _moved(one: Domain, known: JudgeCalibration) -> list[float]:
 def judge_study(
     domains: Sequence[Domain],
     *,
-    times: Sequence[Timing] = (),
-    orders: Path | None = None,
-    data: Mapping[str, str],
+    times: Path,
+    orders: Path,
+    used: Sequence[Path],
     settings: Mapping[str, Any],
     seed: int,
 ) -> Study:
+    """The study; what takes long comes first, and `times` and `orders`, where they are, last."""
     quarter = _quarter_table(domains, seed)
-    judged: tuple[Section, ...] = ()
+    simulated = (_weight_table(seed), quarter, _transfer_table(domains, seed))
+    judged: list[Section] = []
     summary: tuple[str, ...] = ()
     if any(one.answers[0] is not NO_ANSWER for one in domains):
         curves = {by: _curve_table(domains, by, seed) for by in (OWN, OTHERS, NONE)}
         summary = _summary(domains, curves, quarter)
-        judged = (
+        judged = [
             Section("The judge alone", (_alone_table(domains),)),
             Section("Gate and judge by the share sent", tuple(curves.values()), SHARE_SAYS),
             Section("With forty labels", (_forty_table(domains, seed),)),
             Section("The promise", (_promise_table(domains, seed),), PROMISE_SAYS),
-            Section("What it costs", (_cost_table(domains, times),)),
-        )
-    if orders is not None:
-        safe = Section("Hits that give orders", (_orders_table(orders, domains[0].threshold),))
-        judged = (*judged, safe)
+        ]
+        timed = read_times(times) if times.is_file() else []
+        judged.append(Section("What it costs", (_cost_table(domains, timed),)))
+    if orders.is_file():
+        tried = _orders_table(orders, domains[0].threshold)
+        judged.append(Section("Hits that give orders", (tried,)))
     return Study(
         name="judge",
         title="A judge behind the gate",
         seed=seed,
         settings=settings,
-        data=data,
-        sections=(
-            *judged,
-            Section(
-                "Simulated judges",
-                (_weight_table(seed), quarter, _transfer_table(domains, seed)),
-            ),
-        ),
+        data={one.name: sha256_of(one) for one in (*used, times, orders) if one.is_file()},
+        sections=(*judged, Section("Simulated judges", simulated)),
         summary=summary,
         commit=source_commit(),
         packages=package_versions(),
@@ -934,16 +931,12 @@ def _summary(
 def _measure(args: argparse.Namespace, say: ProgressLog) -> None:
     answers = {} if args.simulated_only else read_answers(args.answers)
     domains = read_domains(args.gate, answers)
-    times = read_times(args.times) if args.times.is_file() else []
-    orders = args.orders if args.orders.is_file() else None
     say("gate and judge are compared")
-    used = [args.gate, *([] if args.simulated_only else [args.answers])]
-    used += [one for one in (args.times, args.orders) if one.is_file()]
     study = judge_study(
         domains,
-        times=times,
-        orders=orders,
-        data={one.name: sha256_of(one) for one in used},
+        times=args.times,
+        orders=args.orders,
+        used=[args.gate, *([] if args.simulated_only else [args.answers])],
         settings={"model": args.model, "prompt": "answering/prompts/judge.txt", "shares": SHARES},
         seed=SEED,
     )
