@@ -194,13 +194,14 @@ class JudgeCalibration:
         if self.by != "labels":
             learned = f"{self.labels:,} confident verdicts"
         if self.kinds > 1:
-            learned += f" of {self.kinds} kinds of text: what it is worth where it is worth least"
+            learned += f" of {self.kinds} kinds of text"
         if not self.counts:
             return f"the judge {self.judge} has no weight, as far as {learned} tell"
         yes, no = (math.exp(abs(one)) for one in (self.yes, self.no))
+        least = ": as in the one where it is worth least" if self.kinds > 1 else ""
         return (
             f"a yes of the judge {self.judge} multiplies the odds by {yes:.1f}, a no divides them "
-            f"by {no:.1f} (from {learned})"
+            f"by {no:.1f} (from {learned}{least})"
         )
 
     def effects(self, scores: npt.ArrayLike) -> Floats:
