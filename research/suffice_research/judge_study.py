@@ -943,6 +943,19 @@ def _measure(args: argparse.Namespace, say: ProgressLog) -> None:
     say(f"study at {study.save(args.study)}")
 
 
+def _cost(args: argparse.Namespace, say: ProgressLog) -> None:
+    """The costs of a study again, after another machine was timed: all else stays as it was."""
+    study = Study.load(args.study)
+    domains = read_domains(args.gate, read_answers(args.answers))
+    made = Section("What it costs", (_cost_table(domains, read_times(args.times)),))
+    sections = tuple(made if one.title == made.title else one for one in study.sections)
+    data = {**study.data, args.times.name: sha256_of(args.times)}
+    write_atomically(
+        args.study, replace(study, sections=sections, data=data).to_json(timings=False)
+    )
+    say(f"study at {args.study}")
+
+
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m suffice_research.judge_study")
     commands = parser.add_subparsers(required=True)
@@ -955,14 +968,7 @@ def _options() -> argparse.ArgumentParser:
     read.add_argument("--orders", type=Path, default=KEPT / "orders.jsonl")
     measure = commands.add_parser("measure", help="measure gate and judge together")
     measure.set_defaults(run=_measure)
-    measure.add_argument("--gate", type=Path, default=KEPT / "gate.jsonl", help="what `read` kept")
     measure.add_argument("--orders", type=Path, default=KEPT / "orders.jsonl")
-    measure.add_argument(
-        "--answers", type=Path, default=KEPT / "answers.jsonl", help="what the judge said"
-    )
-    measure.add_argument(
-        "--times", type=Path, default=KEPT / "times.jsonl", help="what `time` kept"
-    )
     measure.add_argument("--simulated-only", action="store_true", help="no judge was asked")
     measure.add_argument("--study", type=Path, required=True, help="write the study here")
     measure.add_argument("--model", default=MODEL, help="the judge's name, for the page")
@@ -978,6 +984,15 @@ def _options() -> argparse.ArgumentParser:
     )
     timing.add_argument("--machine", required=True, help="what it ran on, for the page")
     timing.add_argument("--out", type=Path, required=True, help="adds to this file, or replaces")
+    cost = commands.add_parser("cost", help="the costs of a stored study again, from new times")
+    cost.set_defaults(run=_cost)
+    cost.add_argument("--study", type=Path, required=True)
+    for one in (measure, cost):
+        one.add_argument("--gate", type=Path, default=KEPT / "gate.jsonl", help="what `read` kept")
+        one.add_argument(
+            "--answers", type=Path, default=KEPT / "answers.jsonl", help="what the judge said"
+        )
+        one.add_argument("--times", type=Path, default=KEPT / "times.jsonl", help="of `time`")
     keep = commands.add_parser("keep", help="keep of the answers what the study needs")
     keep.set_defaults(run=_keep)
     keep.add_argument("--answers", type=Path, required=True)
