@@ -167,7 +167,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "False sentences in plain words: suffice checks whether evidence is there, not whether it is true.",
         ),
         Guarantee(
-            "An order in a hit does not reach the judge behind a gate, and its word moves the odds by a bounded amount.",
+            "An order in a hit, in words that the rules know, does not reach the judge behind a gate; whatever it says moves the odds by a bounded amount.",
             (
                 "test_model_judge.py::test_an_obedient_model_does_not_hear_orders",
                 "test_judge.py::test_no_word_moves_the_odds_beyond_the_bound",

@@ -130,6 +130,36 @@ def test_without_labels_agreement_with_confident_verdicts_gives_half_the_weight(
     assert found.yes == pytest.approx(math.log(9) / 2, abs=0.2)
 
 
+def test_a_word_counts_what_it_is_worth_in_the_worst_kind_of_text() -> None:
+    """Pooled, a judge that is high where the gate is too low would seem to know something."""
+    rng = np.random.default_rng(0)
+    truth = rng.random(400) < 0.5
+    kinds = np.repeat(["manuals", "chats"], 200)
+    odds = np.where(kinds == "manuals", -1.0, 1.0) + rng.normal(0, 0.3, 400)  # too low, too high
+    scores = np.where(kinds == "manuals", 1.0, -1.0) + rng.normal(0, 0.3, 400)  # knows nothing
+    assert JudgeCalibration.fit("j", scores, truth, odds).yes > 0.5
+    assert not JudgeCalibration.fit("j", scores, truth, odds, kinds.tolist()).counts
+    good = _says(truth, 0.9, rng)
+    scores = np.where(kinds == "manuals", good, rng.normal(0, 1, 400))
+    assert JudgeCalibration.fit("j", scores, truth, odds).yes > 0.5
+    assert JudgeCalibration.fit("j", scores, truth, odds, kinds.tolist()).yes < 0.2
+    both = JudgeCalibration.fit("j", good, truth, odds, kinds.tolist())
+    assert both.yes == pytest.approx(math.log(9), abs=0.6)
+    assert both.kinds == 2
+    assert "2 kinds of text" in both.words
+    few = JudgeCalibration.fit("j", good[:203], truth[:203], odds[:203], kinds[:203].tolist())
+    assert few.counts  # three chats say nothing, and do not silence the others
+    # Where the kinds disagree about what is neutral, words in between say nothing.
+    shifted = JudgeCalibration.fit("j", good + (kinds == "chats"), truth, odds, kinds.tolist())
+    neutral = -shifted.offset / shifted.slope
+    np.testing.assert_array_equal(shifted.effects(neutral + np.array([-0.3, 0, 0.3])), 0)
+    assert JudgeCalibration.from_json(json.loads(json.dumps(shifted.as_json()))) == shifted
+
+
+def _says(truth: np.ndarray, accuracy: float, rng: np.random.Generator) -> np.ndarray:
+    return np.where(np.where(rng.random(len(truth)) < accuracy, truth, ~truth), 2.0, -2.0)
+
+
 def test_no_word_moves_the_odds_beyond_the_bound() -> None:
     bold = JudgeCalibration("j", 0.0, 99.0, 3.0, -3.0, 100)
     assert np.abs(bold.effects([1e9, -1e9, 6.0])).max() == MAX_EFFECT
@@ -178,6 +208,20 @@ def test_unfamiliar_questions_are_worth_a_call() -> None:
     wide = GateNumbers(odds, np.array([0.95, 0.1]), np.array([0.96, 0.99]))
     known, unknown = STRONG.gain(wide)
     assert unknown > 10 * known
+    low, high = np.array([0.001, 0.5]), np.array([0.4, 0.5])
+    sure, unsure = STRONG.gain(GateNumbers(np.array([-4.0, 0.0]), low, high))
+    assert 0 < sure < unsure / 50  # asked about last: at its mean nothing would change
+
+
+def test_the_level_of_the_labels_says_which_questions_are_uncertain() -> None:
+    rng = np.random.default_rng(1)
+    odds = rng.normal(0, 2, 2000)
+    truth = rng.random(2000) < sigmoid(odds + 1.5)  # the gate is too low
+    known = JudgeCalibration.fit("j", _says(truth, 0.9, rng), truth, odds)
+    assert known.level == pytest.approx(1.5, abs=0.2)
+    p = sigmoid(np.array([-1.5, 1.5]))
+    uncertain, sure = known.gain(GateNumbers(log_odds_array(p), p, p))
+    assert uncertain > 2 * sure
 
 
 def test_never_more_than_the_share_is_sent() -> None:

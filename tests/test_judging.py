@@ -21,6 +21,7 @@ from suffice.evaluation import adapt_to_labels, adaptation
 from suffice.evaluation.judging import ask_judge
 from suffice.gate.gate import Gate
 from suffice.gate.judge import JudgeBudget
+from suffice.service.keys import ApiKeys
 from suffice.service.settings import Settings
 from suffice.types import Cost, Opinion
 
@@ -133,6 +134,49 @@ def test_the_service_says_what_was_judged() -> None:
             assert gate["judge"]["asked"] == 1
             metrics = client.get("/metrics").text
             assert 'suffice_judged_total{gate="default",result="kept"} 1.0' in metrics
+
+
+def test_the_service_learns_what_its_judge_is_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adaptation, "labels_for_promise", lambda *_, **__: None)  # slow
+    examples = yes_no(24, swapped=True)
+    truth = {one.question: bool(one.complete) for one in examples}
+
+    def knows(handler: Any, request: dict[str, Any]) -> None:
+        text = request["messages"][0]["content"]
+        says("yes" if truth[text.rpartition("<<<")[2].partition(">>>")[0]] else "no")(
+            handler, request
+        )
+
+    rows = [
+        {"question": one.question, "hits": list(one.hits), "complete": one.complete,
+         "by": "judge:m" if at % 4 == 0 else "ada"}
+        for at, one in enumerate(examples)
+    ]  # fmt: skip
+    keys = ApiKeys(tmp_path / "keys.json")
+    token, _ = keys.create("laptop", ("read", "write"))
+    headers = {"authorization": f"Bearer {token}"}
+    form = {"name": "mine", "labels": rows, "judge": True}
+    common: dict[str, Any] = {
+        "preset": "fast", "keys": str(keys.path), "gate_folder": str(tmp_path)
+    }  # fmt: skip
+    with serving(knows) as (url, seen):
+        settings = Settings(judge=f"{url}#m", judge_limits=("share=0.5", "seconds=30"), **common)
+        with running_app(settings) as client:
+            found = client.post("/v1/adapt", json=form, headers=headers).json()["data"]
+            refused = client.post("/v1/adapt", json={**form, "alpha": 0.1}, headers=headers)
+        assert len(seen) == 24 * 3  # votes: the stand-in gives no log-probabilities
+    assert found["written"]
+    assert "multiplies the odds" in found["judge"]["words"]
+    assert found["judged_labels"]["used"] == 6
+    assert "a promise needs people's" in refused.json()["error"]["message"]
+    opened = Gate.load(tmp_path / "mine")
+    assert opened.judge_calibration is not None
+    assert "6 of the labels were given by a judge" in opened.card["history"]
+    with running_app(Settings(**common)) as client:
+        alone = client.post("/v1/adapt", json=form, headers=headers)
+        assert "no judge" in alone.json()["error"]["message"]
 
 
 def test_check_with_a_judge_says_what_it_did(tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ from docs.generators.paths import RESULTS, RUNS
 from docs.generators.results import section_lines
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
+from suffice.evaluation.tables import format_cell
 
 STORED = RUNS / "judge.json"
-COMMAND = (
-    "python -m suffice_research.judge_study measure --data $DATA --answers research/judge/answers.jsonl "
-    "--study judge.json"
-)
+READ = "python -m suffice_research.judge_study read --data $DATA"
+COMMAND = "python -m suffice_research.judge_study measure --study judge.json"
 PROMPTS = "python -m suffice_research.judge_study prompts --data $DATA --out prompts.jsonl"
 
 
@@ -25,18 +24,21 @@ def pages() -> dict[Path, str]:
 
 
 def _verdict(study: Study) -> Iterator[str]:
-    """Whether this judge gains anything, and what it costs to trust it where it was not measured."""
-    gains, worse = [], []
+    """Whether this judge gains anything, and whether it harms."""
+    gains, worse = [], list[str]()
     for table in study.tables:
         if not table.title.startswith("By share"):
             continue
-        at, right = table.columns.index("gained"), table.columns.index("right")
-        alone = {row[0]: row[right] for row in table.rows if row[3] == 0}
+        at = table.columns.index("gained")
         gains += [row[at] for row in table.rows]
-        for row in table.rows:
-            before, after = alone[row[0]], row[right]
-            if isinstance(before, float) and isinstance(after, float) and after < before:
-                worse.append((before - after, str(row[0]), table.title.partition(", ")[2]))
+        by = table.title.partition(", ")[2]
+        for column in ("gained", "Brier falls by", "more right"):
+            for row in table.rows:
+                one = row[table.columns.index(column)]
+                if isinstance(one, Interval) and one.high is not None and one.high < 0:
+                    worse.append(
+                        f"{row[0]}, {by}, at most {row[3]} sent: {column} {format_cell(one)}"
+                    )
     if not gains:
         return
     lows = [one.low for one in gains if isinstance(one, Interval) and one.low is not None]
@@ -46,19 +48,20 @@ def _verdict(study: Study) -> Iterator[str]:
             "weight or none; where it has none, no question is sent and the gate stays as it is. A stronger judge was not measured."
         )
     if worse:
-        most, name, by = max(worse)
+        yield f"Gate and judge are worse than the gate alone, beyond noise: {'; '.join(worse)}."
+    else:
         yield (
-            f"A weight from elsewhere can harm: at worst {100 * most:.1f} points fewer of the decisions are right ({name}, {by}). Learn it "
-            "from labels of your own questions."
+            "Gate and judge are nowhere worse than the gate alone beyond noise: by no share, in AUROC, Brier score or right decisions, "
+            "with labels of the domain, of the other domains, or none."
         )
 
 
 def _lines(study: Study) -> Iterator[str]:
     yield f"# {study.title}\n"
-    yield f"    {COMMAND}\n"
+    yield f"    {READ}\n    {COMMAND}\n"
     yield (
-        f"The judge is {study.settings['model']}; the gate is the standard one that ships. What the judge said is in "
-        f"`research/judge/README.md`; its prompts again: `{PROMPTS}`. Everyday text: our own files that are "
+        f"The judge is {study.settings['model']}; the gate is the standard one that ships. What the judge said, and what the gate "
+        f"said, is in `research/judge/README.md`; the judge's prompts again: `{PROMPTS}`. Everyday text: our own files that are "
         "kept for judging, drawn lists; COVID-QA: what BM25 finds. Neither gate nor reader has seen these. Wikipedia: what BM25 finds "
         "for test questions of HotpotQA, 2WikiMultiHopQA and MuSiQue, sets that the gate knows by other questions. The judge may have "
         "seen any of the public sets when it was trained. In brackets: 95 % bootstrap interval over questions. "

@@ -178,9 +178,9 @@ def measure_answers(data: Path, work: Path) -> None:
 
 
 def measure_judge(data: Path, work: Path) -> None:
-    """Measure gate and judge together from what the judge said, and store the study."""
-    kept = ("--readings", str(work / "readings.jsonl"), "--study", str(work / "study.json"))
-    run_command(judge.COMMAND, data, *kept)
+    """Let the gate read, compare it with what the judge said, and store the study."""
+    run_command(judge.READ, data, "--readings", str(work / "readings.jsonl"))
+    run_command(judge.COMMAND, data, "--study", str(work / "study.json"))
     store_study(work / "study.json", judge.STORED)
 
 

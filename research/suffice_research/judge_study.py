@@ -1,10 +1,14 @@
 """What a language model behind the gate gains, and what it costs: `suffice_research.judge_study`.
 
     python -m suffice_research.judge_study prompts --data DIR --readings FILE --out prompts.jsonl
-    python -m suffice_research.judge_study measure --data DIR --readings FILE --answers FILE --study FILE
+    python -m suffice_research.judge_study time prompts.jsonl --model qwen.gguf --out times.jsonl
+    python -m suffice_research.judge_study read --data DIR --readings FILE
+    python -m suffice_research.judge_study measure --study docs/results/runs/judge.json
 
-In between, any server or machine answers the prompts. Of an answer the study keeps the first word,
-the log-probabilities of yes and no as the first token, and the tokens:
+Any server or machine answers the prompts. `read` keeps what the gate says of each list, `keep` what
+the judge said, `time` how long it took, all in research/judge; `measure` needs nothing else. Of an
+answer the study keeps the first word, the log-probabilities of yes and no as the first token, and
+the tokens:
 
     {"key": "everyday/0", "text": "no", "logprobs": {"yes": -1.9, "no": -0.2}, "prompt_tokens": 640,
      "completion_tokens": 31}
@@ -20,8 +24,9 @@ import argparse
 import json
 import math
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +34,25 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.datasets.gold import draw_key
-from suffice.errors import InputError
+from suffice.errors import InputError, ModelError
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.metrics import Predictions, auroc, score
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
-from suffice.evaluation.significance import Interval, interval, statistic_interval
+from suffice.evaluation.significance import (
+    Interval,
+    interval,
+    mean_interval,
+    statistic_interval,
+)
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, format_cell
+from suffice.gate.calibration import Platt
 from suffice.gate.extraction import reader_input
 from suffice.gate.gate import Gate
 from suffice.gate.hits import normalize_hits
-from suffice.gate.judge import GateNumbers, JudgeCalibration, JudgedQuestions
+from suffice.gate.judge import GateNumbers, JudgeCalibration, JudgedQuestions, expected_gain
 from suffice.gate.reader import Reader
 from suffice.integrations.judge import (
     MAX_TOKENS,
@@ -51,8 +62,12 @@ from suffice.integrations.judge import (
     parse_judgement,
     rotated,
 )
+from suffice.integrations.openai import OpenAIModel
 from suffice.numeric import log_odds_array, sigmoid
 from suffice.storage import BadRecords, package_versions, read_jsonl, sha256_of, write_atomically
+from suffice.storage.fields import content_id, dataclass_from_json
+from suffice_research.judge_orders import NEUTRAL, NEW, PLACES, WRITTEN_WITH, Obedient, insert
+from suffice_research.local_model import serve_gguf
 from suffice_research.training.gate_data import GateData
 from suffice_research.training.promise import check_promise
 from suffice_research.training.reader_data import TEST
@@ -62,7 +77,9 @@ EVERYDAY, WIKIPEDIA, COVID = "everyday", "Wikipedia", "COVID-QA"
 WIKIPEDIA_SETS = ("hotpotqa", "2wikimultihopqa", "musique")
 SIZES = {EVERYDAY: 200, WIKIPEDIA: 201, COVID: 100}
 MODEL = "Qwen2.5-Coder-1.5B-Instruct, Q4_K_M"
+ORDERED, ORDERS_EACH = 6, 5  # lists of each domain with orders in them; of each kind in a list
 VOTED = 100  # lists of each domain that are voted on as well
+KEPT = Path("research/judge")
 SEEN = {EVERYDAY: "unseen", WIKIPEDIA: "seen: other questions of these sets", COVID: "unseen"}
 
 
@@ -122,6 +139,164 @@ def _gate_with(readings: Path, lists: Sequence[JudgedList], say: ProgressLog) ->
     return replace(gate, encoders=replace(gate.encoders, reader=reader))
 
 
+# ---- what the gate says
+
+
+def _read(args: argparse.Namespace, say: ProgressLog) -> None:
+    """What the gate says of every list, and of some with orders in them; no text is kept."""
+    lists = list(judged_lists(args.data, say))
+    gate = _gate_with(args.readings, lists, say)
+    rows = []
+    for domain in SIZES:
+        some = [one for one in lists if one.domain == domain]
+        verdicts = gate.check_batch(gate_inputs([one.case for one in some]), explain=False)
+        for one, verdict in zip(some, verdicts, strict=True):
+            said = verdict.estimate
+            odds = float(log_odds_array(np.array([said.p_complete]))[0])
+            row = {"key": one.key, "question": content_id("", one.case.question.text)}
+            numbers = {"odds": odds, "low": said.low, "high": said.high}
+            rows.append({**row, **numbers, "complete": bool(one.case.complete),
+                         "threshold": gate.policy.answer_at})  # fmt: skip
+    write_atomically(args.out, (json.dumps(row) + "\n" for row in rows))
+    say(f"{len(rows)} lists at {args.out}")
+    tried = []
+    for domain in SIZES:
+        some = [one for one in lists if one.domain == domain][:ORDERED]
+        for at, one in enumerate(some):
+            tried += _with_orders(gate, one, at)
+            say(f"orders in {one.key}")
+    write_atomically(args.orders, (json.dumps(row) + "\n" for row in tried))
+    say(f"{len(tried)} lists with an order at {args.orders}")
+
+
+def _with_orders(gate: Gate, one: JudgedList, at: int) -> Iterator[dict[str, Any]]:
+    """Some orders in one list, in turns, each beside a neutral sentence at the same place."""
+    (pair,) = gate_inputs([one.case])
+    question, titles, texts = reader_input(normalize_hits(*pair[:2], k=10))
+    place = list(PLACES)[at % len(PLACES)]
+
+    def odds_with(said: str) -> float:
+        hits = [{"title": title, "text": text} for title, text in
+                zip(*insert(place, titles, texts, said), strict=True)]  # fmt: skip
+        p = gate.check(question, hits, explain=False).p_complete
+        return round(float(log_odds_array(np.array([p]))[0]), 4)
+
+    plain = NEUTRAL[at % len(NEUTRAL)]
+    nothing, neutral = odds_with(""), odds_with(plain)
+    prompts = {
+        text: judge_prompt(question, *insert(place, titles, texts, text)) for text in ("", plain)
+    }
+    for name, orders in (("known", WRITTEN_WITH), ("new", NEW)):
+        for step in range(ORDERS_EACH):
+            order = orders[(at * ORDERS_EACH + step) % len(orders)]
+            shown = judge_prompt(question, *insert(place, titles, texts, order.text))
+            said = Obedient(order).complete([*prompts.values(), shown])
+            yield {
+                "key": one.key, "orders": name, "place": place, "wants": order.wants, "said": said,
+                "nothing": nothing, "neutral": neutral, "order": odds_with(order.text),
+            }  # fmt: skip
+
+
+# ---- how long it takes
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long some prompts took on one machine, so many at once."""
+
+    machine: str
+    at_once: int
+    prompts: int
+    tokens_in: int
+    seconds: float
+    cpu_seconds: float | None = None  # of all cores; None: the server is not a process of ours
+
+    @property
+    def counted(self) -> float:
+        """Processor time where it is known: it does not depend on what else the machine does."""
+        return self.seconds if self.cpu_seconds is None else self.cpu_seconds
+
+    def seconds_for(self, tokens_in: float) -> float:
+        """At the rate of these prompts: nearly all of the time goes into reading them."""
+        return tokens_in * self.counted / self.tokens_in
+
+
+def read_times(path: Path) -> list[Timing]:
+    rows = [record.value for record in read_jsonl(path, BadRecords())]
+    return [dataclass_from_json(Timing, row) for row in rows]
+
+
+def _time(args: argparse.Namespace, say: ProgressLog) -> None:
+    """Ask some prompts of each domain as `ModelJudge` would, and note how long it takes."""
+    rows = [record.value for record in read_jsonl(args.prompts, BadRecords())]
+    rows = [row for row in rows if "#" not in row["key"]]
+    if args.max_chars is not None:
+        rows = [row for row in rows if len(row["messages"][0]["content"]) <= args.max_chars]
+    if not (chosen := _spread_by_length(rows, args.lists)):
+        raise InputError(f"{args.prompts} has no such prompt", hint="raise --lists or --max-chars")
+    if args.base_url is None:
+        with serve_gguf(Path(args.model)) as model:
+            found = _timed(model, chosen, args, say)
+    else:
+        model = OpenAIModel(
+            args.model, base_url=args.base_url, timeout_s=600.0, concurrency=args.at_once
+        )
+        found = _timed(model, chosen, args, say)
+    known = [one for one in read_times(args.out) if one.machine != found.machine
+             ] if args.out.is_file() else []  # fmt: skip
+    write_atomically(args.out, (json.dumps(asdict(one)) + "\n" for one in (*known, found)))
+    say(f"{found.prompts} prompts in {found.seconds:.1f} s at {args.out}")
+
+
+def _spread_by_length(
+    rows: Sequence[Mapping[str, Any]], most: int | None
+) -> list[Mapping[str, Any]]:
+    """As many of each domain, short and long ones, in turns."""
+    if most is None:
+        return list(rows)
+    found = []
+    for domain in SIZES:
+        some = [row for row in rows if row["key"].startswith(f"{domain}/")]
+        some.sort(key=lambda row: len(row["messages"][0]["content"]))
+        each = min(len(some), most // len(SIZES))
+        found += [some[(2 * at + 1) * len(some) // (2 * each)] for at in range(each)]
+    return sorted(found, key=lambda row: str(row["key"].rpartition("/")[2]))
+
+
+def _timed(
+    model: OpenAIModel, rows: Sequence[Mapping[str, Any]], args: argparse.Namespace,
+    say: ProgressLog,
+) -> Timing:  # fmt: skip
+    prompts = [row["messages"][0]["content"] for row in rows]
+    started, cpu = time.monotonic(), _cpu_of_children()
+    tokens = 0
+    # One after another unless the server takes several: a queue is no time to answer.
+    steps = [prompts] if args.at_once > 1 else [[one] for one in prompts]
+    done = 0
+    for step in steps:
+        for _, answer in model.iter_scored(step, max_tokens=MAX_TOKENS):
+            if isinstance(answer, ModelError):
+                raise answer
+            if answer.tokens is None:
+                raise ModelError("the server does not count tokens", hint="use another server")
+            tokens += answer.tokens[0]
+            done += 1
+            say.progress("prompts", done, len(prompts))
+    seconds, used = time.monotonic() - started, _cpu_of_children()
+    spent = None if used is None or cpu is None or args.base_url else round(used - cpu, 2)
+    return Timing(args.machine, args.at_once, len(prompts), tokens, round(seconds, 2), spent)
+
+
+def _cpu_of_children() -> float | None:
+    """Seconds of processor time of the processes that this one started; None without psutil."""
+    try:
+        import psutil
+    except ImportError:
+        return None
+    times = [one.cpu_times() for one in psutil.Process().children(recursive=True)]
+    return float(sum(one.user + one.system for one in times))
+
+
 # ---- what the judge said
 
 
@@ -133,7 +308,6 @@ class Answer:
     log_odds: float | None  # None: no log-probabilities
     tokens_in: int
     tokens_out: int
-    seconds: float | None = None  # where the server was timed
 
 
 NO_ANSWER = Answer(None, None, 0, 0)
@@ -152,7 +326,6 @@ def read_answers(path: Path) -> dict[str, Answer]:
             float(scores[0]) - float(scores[1]) if known else None,
             int(row.get("prompt_tokens", 0)),
             int(row.get("completion_tokens", 0)),
-            float(row["seconds"]) if isinstance(row.get("seconds"), int | float) else None,
         )
     return found
 
@@ -163,37 +336,34 @@ class Domain:
 
     name: str
     questions: JudgedQuestions
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  # a hash for each: the same question has the same
     answers: tuple[Answer, ...]
     votes: tuple[float | None, ...]  # log-odds by votes, where there were some
     threshold: float
 
 
-def _domains(
-    gate: Gate, lists: Sequence[JudgedList], answers: Mapping[str, Answer]
-) -> list[Domain]:
+def read_domains(path: Path, answers: Mapping[str, Answer]) -> list[Domain]:
+    """What `read` kept, with what the judge said."""
+    rows = [record.value for record in read_jsonl(path, BadRecords())]
     found = []
     for name in SIZES:
-        some = [one for one in lists if one.domain == name and (not answers or one.key in answers)]
+        some = [row for row in rows if row["key"].startswith(f"{name}/")]
+        some = [row for row in some if not answers or row["key"] in answers]
         if not some:
             raise InputError(f"no answer is about {name}", hint="answer the prompts of `prompts`")
-        verdicts = gate.check_batch(gate_inputs([one.case for one in some]), explain=False)
-        p, low, high = (
-            np.array([getattr(one.estimate, part) for one in verdicts])
-            for part in ("p_complete", "low", "high")
-        )
-        said = tuple(answers.get(one.key, NO_ANSWER) for one in some)
+        said = tuple(answers.get(row["key"], NO_ANSWER) for row in some)
         scores = np.array([math.nan if (x := one.log_odds) is None else x for one in said])
-        complete = np.array([one.case.complete for one in some])
-        numbers = GateNumbers(log_odds_array(p), low, high)
+        complete = np.array([row["complete"] for row in some], bool)
+        odds, low, high = (np.array([row[key] for row in some]) for key in ("odds", "low", "high"))
+        threshold = some[0]["threshold"]
         found.append(
             Domain(
                 name,
-                JudgedQuestions(numbers, scores, complete),
-                tuple(one.case.question.text for one in some),
+                JudgedQuestions(GateNumbers(odds, low, high), scores, complete),
+                tuple(row["question"] for row in some),
                 said,
-                tuple(_voted([answers.get(key) for key in _vote_keys(one.key)]) for one in some),
-                0.5 if gate.policy.answer_at is None else gate.policy.answer_at,
+                tuple(_voted([answers.get(k) for k in _vote_keys(row["key"])]) for row in some),
+                0.5 if threshold is None else threshold,
             )
         )
     return found
@@ -219,8 +389,7 @@ OWN, OTHERS, NONE = "labels of the domain", "labels of the other domains", "no l
 
 
 def _fit(some: JudgedQuestions, threshold: float) -> JudgeCalibration:
-    found = JudgeCalibration.fit("judge", some.scores, some.complete, some.numbers.odds)
-    return found.for_questions(some.numbers, threshold=threshold, share=1.0)
+    return some.fit("judge").for_questions(some.numbers, threshold=threshold, share=1.0)
 
 
 def _agreement(some: JudgedQuestions, threshold: float) -> JudgeCalibration:
@@ -231,15 +400,18 @@ def _agreement(some: JudgedQuestions, threshold: float) -> JudgeCalibration:
     return found.for_questions(some.numbers, threshold=threshold, share=1.0)
 
 
-def _joined(parts: Sequence[JudgedQuestions]) -> JudgedQuestions:
+def _joined(parts: Sequence[Domain]) -> JudgedQuestions:
+    """The lists of several domains, each a kind of text."""
     numbers = GateNumbers(
-        *(np.concatenate([getattr(one.numbers, name) for one in parts])
+        *(np.concatenate([getattr(one.questions.numbers, name) for one in parts])
           for name in ("odds", "low", "high"))
     )  # fmt: skip
     scores, complete = (
-        np.concatenate([getattr(one, name) for one in parts]) for name in ("scores", "complete")
+        np.concatenate([getattr(one.questions, name) for one in parts])
+        for name in ("scores", "complete")
     )
-    return JudgedQuestions(numbers, scores, complete)
+    kinds = np.concatenate([np.full(len(one.questions.complete), one.name) for one in parts])
+    return JudgedQuestions(numbers, scores, complete, kinds)
 
 
 def _learned(domains: Sequence[Domain], one: Domain, by: str, seed: int) -> list[Any]:
@@ -247,7 +419,7 @@ def _learned(domains: Sequence[Domain], one: Domain, by: str, seed: int) -> list
     count = len(one.questions.complete)
     every = np.ones(count, bool)
     if by == OTHERS:
-        rest = _joined([other.questions for other in domains if other is not one])
+        rest = _joined([other for other in domains if other is not one])
         known = _fit(rest, one.threshold)
         gains = known.for_questions(one.questions.numbers, threshold=one.threshold, share=1.0)
         return [(every, gains)]
@@ -291,17 +463,23 @@ def _curve_table(domains: Sequence[Domain], by: str, seed: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for one in domains:
         curve = _curve(domains, one, by, seed)
+        truth, alone = one.questions.complete.astype(float), curve.p[0.0]
         for share in SHARES:
-            found = _predictions(one, curve.p[share])
-            right = float(((curve.p[share] >= one.threshold) == one.questions.complete).mean())
+            p = curve.p[share]
+            found = _predictions(one, p)
+            right, before = (
+                ((some >= one.threshold) == one.questions.complete).astype(float)
+                for some in (p, alone)
+            )
             rows.append(
                 (one.name, SEEN[one.name], len(found), share, curve.sent[share],
-                 interval(found, "auroc"), _gained(one, curve.p[0.0], curve.p[share]),
-                 score(found, "ece"), right, *curve.weight)
+                 interval(found, "auroc"), _gained(one, alone, p), score(found, "ece"),
+                 mean_interval((alone - truth) ** 2 - (p - truth) ** 2),
+                 float(right.mean()), mean_interval(right - before), *curve.weight)
             )  # fmt: skip
     columns = (
-        "lists", "seen", "n", "share allowed", "sent", "AUROC", "gained", "ECE", "right",
-        "a yes", "a no",
+        "lists", "seen", "n", "share allowed", "sent", "AUROC", "gained", "ECE", "Brier falls by",
+        "right", "more right", "a yes", "a no",
     )  # fmt: skip
     return Table(f"By share, {by}", columns, tuple(rows), CURVE_SAYS[by])
 
@@ -320,7 +498,7 @@ def _gained(
 
 SHARE_SAYS = (
     "Allowed is at most this share; sent is less where fewer can change the decision. Gained: AUROC above that of the gate alone, "
-    "with the interval of the paired difference. Right: answered at the gate's threshold where "
+    "with the interval of the paired difference. More right, Brier falls by: than by the gate alone, paired. Right: answered at the gate's threshold where "
     "the list is complete, not answered where it is not. A yes, a no: how far the judge's word moves the log-odds on average; 0 is no "
     "weight."
 )
@@ -330,7 +508,7 @@ PROMISE_SAYS = (
 )
 CURVE_SAYS = {
     OWN: "The weight of the judge is learned on four fifths of the lists of the domain, and used on the fifth.",
-    OTHERS: "The weight is learned on the lists of the other two domains.",
+    OTHERS: "The weight is learned on the lists of the other two domains: what it is worth in the one where it is worth least.",
     NONE: "The weight is learned from the gate's confident verdicts of the domain; no label is looked at.",
 }
 
@@ -415,7 +593,7 @@ def _promise_table(domains: Sequence[Domain], seed: int) -> Table:
     return Table("The promise", columns, tuple(rows))
 
 
-def _cost_table(domains: Sequence[Domain]) -> Table:
+def _cost_table(domains: Sequence[Domain], times: Sequence[Timing]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for share in SHARES[1:]:
         for one in domains:
@@ -424,13 +602,59 @@ def _cost_table(domains: Sequence[Domain]) -> Table:
                 for name in ("tokens_in", "tokens_out")
             )
             calls = round(1000 * share)
-            timed = [answer.seconds for answer in one.answers if answer.seconds is not None]
-            seconds = calls * float(np.mean(timed)) if timed else None
             tokens = round(calls * tokens_in), round(calls * tokens_out)
-            rows.append((one.name, share, calls, *tokens, seconds))
-    note = "At most: fewer are sent where fewer can change the decision. Seconds: where the server was timed."
-    columns = ("lists", "share allowed", "calls", "tokens in", "tokens out", "seconds")
+            seconds = (float(timing.seconds_for(tokens[0])) for timing in times)
+            rows.append((one.name, share, calls, *tokens, *seconds))
+    timed = " ".join(
+        f"{timing.machine}: {timing.prompts:,} prompts of {timing.tokens_in:,} tokens, {timing.at_once} at once, took "
+        f"{timing.counted:,.0f} s{'' if timing.cpu_seconds is None else ' of processor time, which does not depend on what else ran'}."
+        for timing in times
+    )
+    note = (
+        "At most: fewer are sent where fewer can change the decision. Seconds are for all calls together, at the rate of the prompts that "
+        f"were timed. {timed}"
+    )
+    columns = (
+        "lists", "share allowed", "calls", "tokens in", "tokens out",
+        *(f"seconds, {timing.machine}" for timing in times),
+    )  # fmt: skip
     return Table("Cost per thousand questions", columns, tuple(rows), note)
+
+
+# ---- orders in hits
+
+
+def _orders_table(path: Path, threshold: float) -> Table:
+    """Orders, neutral sentences and nothing, before a model that obeys, in a cascade that trusts it
+    as one of accuracy 0.9."""
+    tried = [record.value for record in read_jsonl(path, BadRecords())]
+    trust = math.log(QUARTER_AT / (1 - QUARTER_AT))
+    rows: list[tuple[Cell, ...]] = []
+    for name, title in (("known", "known when the rules were written"), ("new", "written later")):
+        some = [row for row in tried if row["orders"] == name]
+        said = np.array([[word == "yes" for word in row["said"]] for row in some]).T
+        odds = np.array([[row[key] for key in ("nothing", "neutral", "order")] for row in some]).T
+        p, alone = sigmoid(odds + np.where(said, trust, -trust)), sigmoid(odds)
+        answers = p >= threshold
+        rows.append(
+            (title, len(some),
+             *(mean_interval((said[at] != said[0]).astype(float)) for at in (1, 2)),
+             *(mean_interval(np.abs(p[at] - p[0])) for at in (1, 2)),
+             mean_interval(np.abs(alone[2] - alone[0])),
+             *(mean_interval((answers[at] != answers[0]).astype(float)) for at in (1, 2)))
+        )  # fmt: skip
+    columns = (
+        "orders", "n", "judge moved by neutral text", "… by the order", "p moved by neutral text",
+        "… by the order", "… by the order, gate alone", "decisions changed by neutral text",
+        "… by the order",
+    )  # fmt: skip
+    note = (
+        "The judge is a model that does what an order says as soon as three words of it in a row reach its prompt, in any language, and "
+        "the opposite otherwise. All shares are against the same list with nothing added. Gate and judge are weighed as if the judge were right nine "
+        f"times in ten; the gate alone also reads the order. {ORDERED} lists of each domain, {ORDERS_EACH} orders of each kind in turns, "
+        f"at {len(PLACES)} places (behind and before a text, as a title, as a hit more); the orders are in `suffice_research.judge_orders`."
+    )
+    return Table("Orders in hits", columns, tuple(rows), note)
 
 
 # ---- simulated judges
@@ -486,73 +710,176 @@ def _quarter_table(domains: Sequence[Domain], seed: int) -> Table:
     for name, known_lists, threshold in worlds:
         for accuracy in ACCURACIES:
             rng = np.random.default_rng(seed)
-            found = []
+            found, shares = [], []
             for _ in range(DRAWS):
                 world = known_lists or _simulated_world(2000, accuracy, rng)
                 if known_lists is not None:
                     world = replace(world, scores=_simulated(world.complete, accuracy, rng))
-                known = _fit(world, threshold)
+                p = _by_halves(world, threshold, (0.0, 0.25, 1.0), rng)
                 labels = world.complete.astype(float)
-                p = [
-                    known.probabilities(world.scores, world.numbers, share) if share
-                    else sigmoid(world.numbers.odds)
-                    for share in (0.0, 0.25, 1.0)
-                ]  # fmt: skip
-                found.append(
-                    [_worth(one, world.complete, threshold) for one in p]
-                    + [float(score(Predictions(labels, one), "auroc") or 0.0) for one in p]
-                )
+                worth = [_worth(one, world.complete, threshold) for one in p]
+                ranking = [float(score(Predictions(labels, one), "auroc") or 0.0) for one in p]
+                found.append([*worth, *ranking])
+                if worth[2] - worth[0] > MIN_WORTH:
+                    shares.append((worth[1] - worth[0]) / (worth[2] - worth[0]))
             means = np.mean(found, axis=0)
             decided, ranked = (
-                (means[at + 1] - means[at]) / gain if (gain := means[at + 2] - means[at]) > 1e-4
-                else None
+                float((means[at + 1] - means[at]) / gain)
+                if (gain := means[at + 2] - means[at]) > MIN_WORTH else None
                 for at in (0, 3)
             )  # fmt: skip
-            rows.append(
-                (name, accuracy, *(float(one) for one in means[3:]),
-                 None if ranked is None else float(ranked),
-                 None if decided is None else float(decided))
-            )  # fmt: skip
+            spread = None
+            if decided is not None and len(shares) > DRAWS / 2:
+                low, high = np.quantile(shares, (0.025, 0.975))
+                spread = Interval(decided, float(low), float(high))
+            best = _best_quarters(known_lists or world, accuracy, threshold)
+            rows.append((name, accuracy, *(float(one) for one in means[3:]), ranked, spread, *best))
     columns = (
         "gate", "accuracy", "AUROC, gate alone", "… a quarter sent", "… all sent",
-        "a quarter gains, of AUROC", "… of decisions",
+        "a quarter gains, of AUROC", "… of decisions", "… expected of the best order",
+        "… by an order that knows the labels",
     )  # fmt: skip
     note = (
-        "Of decisions: at the gate's threshold t, an answer to a complete list is worth 1 - t, to an incomplete one -t. The "
-        "weight is learned on the same draws, so that the curve shows whom to send, not how well a weight is learned."
+        "Of decisions: at the gate's threshold t, an answer to a complete list is worth 1 - t, to an incomplete one -t. Weight and order are "
+        "learned on one half of the lists and used on the other. In brackets: where 95 % of the draws of the judge's words lie. The best order is "
+        "that of the gate's probabilities, made right by the labels of these very lists: if it expects less, the gate does not know "
+        "well enough which of its verdicts are wrong, and no order by its probabilities does better but by chance."
     )
     return Table("Simulated judges, a quarter of the calls", columns, tuple(rows), note)
+
+
+MIN_WORTH = 1e-4  # of a gain, to speak of shares of it
+
+
+def _by_halves(
+    world: JudgedQuestions, threshold: float, shares: Sequence[float], rng: np.random.Generator
+) -> list[npt.NDArray[np.float64]]:
+    """p of gate and judge for each share, by what is learned on the other half."""
+    half = rng.permutation(len(world.complete)) % 2 == 0
+    found = [sigmoid(world.numbers.odds) for _ in shares]
+    for learned in (half, ~half):
+        known, others = _fit(world[learned], threshold), world[~learned]
+        for p, share in zip(found, shares, strict=True):
+            if share:
+                p[~learned] = known.probabilities(others.scores, others.numbers, share)
+    return found
+
+
+def _best_quarters(
+    world: JudgedQuestions, accuracy: float, threshold: float
+) -> tuple[float | None, float | None]:
+    """Of what all calls gain: the quarter that the calibrated gate expects most of, and the quarter
+    that someone would send who knows the labels."""
+    odds, truth, weight = world.numbers.odds, world.complete.astype(float), math.log(
+        accuracy / (1 - accuracy)
+    )  # fmt: skip
+    scale = Platt.fit(odds, truth)
+    expected = np.sort(expected_gain(scale.log_odds(odds), weight, -weight, threshold))[::-1]
+    at = math.log(threshold / (1 - threshold))
+    says_yes = np.where(world.complete, accuracy, 1 - accuracy)
+    value = truth - threshold
+    gained = value * (
+        says_yes * (odds + weight >= at) + (1 - says_yes) * (odds - weight >= at) - (odds >= at)
+    )
+    quarter = len(truth) // 4
+    known = np.sort(gained)[::-1][:quarter]
+    return (
+        float(expected[:quarter].sum() / expected.sum()) if expected.sum() > 0 else None,
+        float(known.sum() / gained.sum()) if gained.mean() > MIN_WORTH else None,
+    )
+
+
+def _transfer_table(domains: Sequence[Domain], seed: int) -> Table:
+    """Simulated judges that are better on one kind of text than on another, with a weight that was
+    learned on the other two: by the least, and as if all were of one kind."""
+    rows: list[tuple[Cell, ...]] = []
+    for accuracies in TRANSFERS:
+        rng = np.random.default_rng(seed)
+        found: dict[bool, list[list[float]]] = {True: [], False: []}
+        for _ in range(DRAWS // 3):
+            for left in domains:
+                rest = [one for one in domains if one is not left]
+                skill = dict(zip([*(one.name for one in rest), left.name], accuracies, strict=True))
+                told = {one.name: _told(one, skill[one.name], rng) for one in domains}
+                known = _joined([told[one.name] for one in rest])
+                for apart in (True, False):
+                    learned = _fit(known if apart else replace(known, kinds=None), left.threshold)
+                    found[apart].append(_moved(told[left.name], learned))
+        means = {apart: np.mean(some, axis=0) for apart, some in found.items()}
+        shown = " and ".join(f"{one:g}" for one in accuracies[:2])
+        rows.append((shown, accuracies[2], *(float(one) for one in means[True]),
+                     *(float(one) for one in means[False])))  # fmt: skip
+    columns = (
+        "right, where the weight is from", "… where it is used", "a yes", "Brier falls by",
+        "more right", "a yes, of one kind", "Brier falls by, of one kind",
+        "more right, of one kind",
+    )  # fmt: skip
+    note = (
+        "The real gate on the three domains, each left out in turn; judges with noise, and a level of their own in each domain. "
+        "A judge that knows something in both and nothing in the third is not seen through: nothing in the labels tells."
+    )
+    return Table("Simulated judges, a weight from elsewhere", columns, tuple(rows), note)
+
+
+TRANSFERS = (
+    (0.9, 0.9, 0.9), (0.7, 0.7, 0.7), (0.5, 0.5, 0.5), (0.8, 0.5, 0.5), (0.9, 0.5, 0.5),
+    (0.9, 0.7, 0.7), (0.8, 0.8, 0.5),
+)  # fmt: skip
+
+
+def _told(one: Domain, accuracy: float, rng: np.random.Generator) -> Domain:
+    words = _simulated(one.questions.complete, accuracy, rng) / 2
+    words = words + rng.normal(0, 0.5, len(words)) + rng.normal(0, 0.3)
+    return replace(one, questions=replace(one.questions, scores=words))
+
+
+def _moved(one: Domain, known: JudgeCalibration) -> list[float]:
+    """The weight of a yes, and what all calls gain."""
+    some, truth = one.questions, one.questions.complete.astype(float)
+    alone, p = sigmoid(some.numbers.odds), sigmoid(some.numbers.odds + known.effects(some.scores))
+    right = [((x >= one.threshold) == some.complete).mean() for x in (alone, p)]
+    losses = [((x - truth) ** 2).mean() for x in (alone, p)]
+    return [known.yes, float(losses[0] - losses[1]), float(right[1] - right[0])]
 
 
 # ---- the study
 
 
 def judge_study(
-    domains: Sequence[Domain], *, data: Mapping[str, str], settings: Mapping[str, Any], seed: int
+    domains: Sequence[Domain],
+    *,
+    times: Path,
+    orders: Path,
+    used: Sequence[Path],
+    settings: Mapping[str, Any],
+    seed: int,
 ) -> Study:
+    """The study; what takes long comes first, and `times` and `orders`, where they are, last."""
     quarter = _quarter_table(domains, seed)
-    judged: tuple[Section, ...] = ()
+    simulated = (_weight_table(seed), quarter, _transfer_table(domains, seed))
+    judged: list[Section] = []
     summary: tuple[str, ...] = ()
     if any(one.answers[0] is not NO_ANSWER for one in domains):
         curves = {by: _curve_table(domains, by, seed) for by in (OWN, OTHERS, NONE)}
         summary = _summary(domains, curves, quarter)
-        judged = (
+        judged = [
             Section("The judge alone", (_alone_table(domains),)),
             Section("Gate and judge by the share sent", tuple(curves.values()), SHARE_SAYS),
             Section("With forty labels", (_forty_table(domains, seed),)),
             Section("The promise", (_promise_table(domains, seed),), PROMISE_SAYS),
-            Section("What it costs", (_cost_table(domains),)),
-        )
+        ]
+        timed = read_times(times) if times.is_file() else []
+        judged.append(Section("What it costs", (_cost_table(domains, timed),)))
+    if orders.is_file():
+        tried = _orders_table(orders, domains[0].threshold)
+        judged.append(Section("Hits that give orders", (tried,)))
     return Study(
         name="judge",
         title="A judge behind the gate",
         seed=seed,
         settings=settings,
-        data=data,
-        sections=(
-            *judged,
-            Section("Simulated judges", (_weight_table(seed), quarter)),
-        ),
+        data={one.name: sha256_of(one) for one in (*used, times, orders) if one.is_file()},
+        sections=(*judged, Section("Simulated judges", simulated)),
         summary=summary,
         commit=source_commit(),
         packages=package_versions(),
@@ -567,7 +894,7 @@ def _keep(args: argparse.Namespace, say: ProgressLog) -> None:
         given = None if one.log_odds is None else {"yes": round(one.log_odds, 4), "no": 0.0}
         row: dict[str, Any] = {"key": key, "text": word, "logprobs": given}
         row |= {"prompt_tokens": one.tokens_in, "completion_tokens": one.tokens_out}
-        rows.append(row if one.seconds is None else {**row, "seconds": round(one.seconds, 4)})
+        rows.append(row)
     write_atomically(args.out, (json.dumps(row) + "\n" for row in rows))
     say(f"{len(rows):,} answers at {args.out}")
 
@@ -593,7 +920,8 @@ def _summary(
             f"questions allowed, both together gain {shown}."
         )
     quarters = [row for row in quarter.rows if row[1] == QUARTER_AT and row[6] is not None]
-    shown = ", ".join(f"{row[6]:.0%} ({row[0]})" for row in quarters)
+    shown = ", ".join(f"{row[6].value:.0%} ({row[0]}, where the best order expects {row[7]:.0%})"
+                      for row in quarters)  # fmt: skip
     lines.append(
         f"A simulated judge of accuracy {QUARTER_AT}: a quarter of the calls gives this share of what all of them gain for decisions: {shown}."
     )
@@ -601,17 +929,31 @@ def _summary(
 
 
 def _measure(args: argparse.Namespace, say: ProgressLog) -> None:
-    answers = {} if args.answers is None else read_answers(args.answers)
-    lists = list(judged_lists(args.data, say))
-    domains = _domains(_gate_with(args.readings, lists, say), lists, answers)
+    answers = {} if args.simulated_only else read_answers(args.answers)
+    domains = read_domains(args.gate, answers)
     say("gate and judge are compared")
     study = judge_study(
         domains,
-        data={} if args.answers is None else {args.answers.name: sha256_of(args.answers)},
+        times=args.times,
+        orders=args.orders,
+        used=[args.gate, *([] if args.simulated_only else [args.answers])],
         settings={"model": args.model, "prompt": "answering/prompts/judge.txt", "shares": SHARES},
         seed=SEED,
     )
     say(f"study at {study.save(args.study)}")
+
+
+def _cost(args: argparse.Namespace, say: ProgressLog) -> None:
+    """The costs of a study again, after another machine was timed: all else stays as it was."""
+    study = Study.load(args.study)
+    domains = read_domains(args.gate, read_answers(args.answers))
+    made = Section("What it costs", (_cost_table(domains, read_times(args.times)),))
+    sections = tuple(made if one.title == made.title else one for one in study.sections)
+    data = {**study.data, args.times.name: sha256_of(args.times)}
+    write_atomically(
+        args.study, replace(study, sections=sections, data=data).to_json(timings=False)
+    )
+    say(f"study at {args.study}")
 
 
 def _options() -> argparse.ArgumentParser:
@@ -620,16 +962,42 @@ def _options() -> argparse.ArgumentParser:
     prompts = commands.add_parser("prompts", help="write a request for each list")
     prompts.set_defaults(run=_prompts)
     prompts.add_argument("--out", type=Path, required=True)
+    read = commands.add_parser("read", help="let the gate read the lists, also with orders in them")
+    read.set_defaults(run=_read)
+    read.add_argument("--out", type=Path, default=KEPT / "gate.jsonl")
+    read.add_argument("--orders", type=Path, default=KEPT / "orders.jsonl")
     measure = commands.add_parser("measure", help="measure gate and judge together")
     measure.set_defaults(run=_measure)
-    measure.add_argument("--answers", type=Path, help="what the judge said; only simulated without")
+    measure.add_argument("--orders", type=Path, default=KEPT / "orders.jsonl")
+    measure.add_argument("--simulated-only", action="store_true", help="no judge was asked")
     measure.add_argument("--study", type=Path, required=True, help="write the study here")
     measure.add_argument("--model", default=MODEL, help="the judge's name, for the page")
+    timing = commands.add_parser("time", help="ask some prompts, and note how long they take")
+    timing.set_defaults(run=_time)
+    timing.add_argument("prompts", type=Path, help="what `prompts` wrote")
+    timing.add_argument("--model", required=True, help="a GGUF file, or a name with --base-url")
+    timing.add_argument("--base-url", help="a server that runs already")
+    timing.add_argument("--max-chars", type=int, help="no longer prompts, on a slow machine")
+    timing.add_argument("--lists", type=int, help="as many prompts, of each domain alike")
+    timing.add_argument(
+        "--at-once", type=int, default=1, help="prompts that the server gets at once"
+    )
+    timing.add_argument("--machine", required=True, help="what it ran on, for the page")
+    timing.add_argument("--out", type=Path, required=True, help="adds to this file, or replaces")
+    cost = commands.add_parser("cost", help="the costs of a stored study again, from new times")
+    cost.set_defaults(run=_cost)
+    cost.add_argument("--study", type=Path, required=True)
+    for one in (measure, cost):
+        one.add_argument("--gate", type=Path, default=KEPT / "gate.jsonl", help="what `read` kept")
+        one.add_argument(
+            "--answers", type=Path, default=KEPT / "answers.jsonl", help="what the judge said"
+        )
+        one.add_argument("--times", type=Path, default=KEPT / "times.jsonl", help="of `time`")
     keep = commands.add_parser("keep", help="keep of the answers what the study needs")
     keep.set_defaults(run=_keep)
     keep.add_argument("--answers", type=Path, required=True)
     keep.add_argument("--out", type=Path, required=True)
-    for one in (prompts, measure):
+    for one in (prompts, read):
         one.add_argument("--data", type=Path, required=True, help="the folder of data sets")
         one.add_argument("--readings", type=Path, help="keeps what the reader says")
     return parser

@@ -66,7 +66,8 @@ def main(path: str) -> None:
     settings.model.path = path
     settings.n_ctx, settings.n_parallel, settings.warmup, settings.verbosity = CONTEXT, 1, False, -1
     settings.hostnames, settings.port = ["127.0.0.1"], 0
-    threads = os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    threads = len(affinity(0)) if affinity else os.cpu_count() or 1
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
     running = xllamacpp.Server(settings)
     print(f"{running.listening_address}/v1", flush=True)

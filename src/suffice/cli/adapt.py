@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from suffice.datasets import Label
-    from suffice.datasets.labels import JudgedLabels
     from suffice.evaluation import Adaptation
     from suffice.gate.gate import Gate
     from suffice.types import DocId, Document
@@ -28,7 +26,12 @@ NOT_BETTER = 3  # exit code
 
 @command
 def adapt(
-    labels: Annotated[Path, Argument(help="Labels: JSON Lines, JSON, CSV, ragas rows, traces.")],
+    labels: Annotated[
+        list[Path],
+        Argument(
+            help="Labels: JSON Lines, JSON, CSV, ragas rows, traces. One file a kind of text."
+        ),
+    ],
     out: Annotated[Path, Option(help="The folder of the new gate.")],
     gate: Annotated[str, Option(help="standard, fast, or the folder of a gate.")] = "standard",
     library: opt.LibraryOption = None,
@@ -50,44 +53,51 @@ def adapt(
     from suffice.datasets.labels import check_judged
     from suffice.evaluation import BadRecords, adapt_to_labels
     from suffice.evaluation.gate_evaluation import require_fit_extra, with_seen_questions
+    from suffice.evaluation.judging import mark_judged
 
     require_fit_extra()
     _check_out(out)
     spec = judge_spec(judge, judge_limit, judge_cache)
     bad = BadRecords(skip=skip_bad)
-    found = read_labels(labels, bad=bad, score=score)
-    found, judged_labels = check_judged(found, promise=alpha is not None)
-    old = _open_gate(gate)
-    taken = to_examples(found, k=old.card["k"], documents=_documents(found, library))
-    if found and not taken.examples:
+    files = [read_labels(path, bad=bad, score=score) for path in labels]
+    found, judged_labels = check_judged(
+        [label for some in files for label in some], promise=alpha is not None
+    )
+    old, usable = _open_gate(gate), {id(label) for label in found}
+    options: dict[str, Any] = {"k": old.card["k"], "documents": _documents(found, library)}
+    parts = [to_examples([one for one in some if id(one) in usable], **options) for some in files]
+    examples = [one for part in parts for one in part.examples]
+    left_out = [one for part in parts for one in part.left_out]
+    if found and not examples:
         raise InputError(
-            f"no label of {labels} can be learned from; the first: {taken.left_out[0]}",
+            f"no label of {labels[0]} can be learned from; the first: {left_out[0]}",
             hint="say for each list of hits whether it is complete: yes or no",
         )
     with progress_bar(quiet=json) as progress:
-        options: dict[str, Any] = {"alpha": alpha, "delta": delta, "seed": seed}
+        options = {"alpha": alpha, "delta": delta, "seed": seed}
         if spec is not None:
             options |= {"judge": spec.open(), "budget": spec.budget}
-        result = adapt_to_labels(old, taken.examples, progress=progress, **options)
-    new = result.gate if result.judged is None else result.judged.gate
-    if result.judged is not None and force and not result.is_better:
-        new = result.gate  # what the judge is worth was learned for the old one
-    useful = result.judged is not None and result.judged.calibration.counts
-    written = result.is_better or force or useful
-    if written:
-        texts = [one.question for one in taken.examples]
-        with_seen_questions(_marked(new, judged_labels), texts).save(out)
+        if len(files) > 1:
+            options["kinds"] = [
+                str(path) for path, part in zip(labels, parts) for _ in part.examples
+            ]
+        result = adapt_to_labels(old, examples, progress=progress, **options)
+    new = result.to_write(force=force)
+    written = new is not None
+    if new is not None:
+        texts = [one.question for one in examples]
+        with_seen_questions(mark_judged(new, judged_labels), texts).save(out)
     if json:
         record: dict[str, Any] = {
             "path": str(out) if written else None,
-            "left_out": list(taken.left_out),
+            "left_out": left_out,
             "judged_labels": None if judged_labels is None else judged_labels.as_json(),
         }
         print_json({**record, **result.as_json()})
     else:
         if judged_labels is not None:
             print(judged_labels.sentence)
-        _show(result, taken.left_out)
+        _show(result, left_out)
         _say_next(result, out, gate, written=written, judge=judge)
     say_skipped(bad)
     if not written:
@@ -151,14 +161,6 @@ def _show(result: Adaptation, left_out: Sequence[str]) -> None:
 
 def _columns(cells: Sequence[str]) -> str:
     return "".join(f"{cell:<22}" for cell in cells).rstrip()
-
-
-def _marked(gate: Gate, labels: JudgedLabels | None) -> Gate:
-    """The gate with a note in its card where a judge gave labels."""
-    if labels is None or not labels.used:
-        return gate
-    note = f"{labels.used} of the labels were given by a judge"
-    return replace(gate, card={**gate.card, "history": [*gate.card.get("history", []), note]})
 
 
 def _say_next(

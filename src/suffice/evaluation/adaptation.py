@@ -119,6 +119,14 @@ class Adaptation:
             return f"worse: {figures}"
         return f"not better, as far as {self.labels} labels tell: {figures}"
 
+    def to_write(self, *, force: bool = False) -> Gate | None:
+        """The gate that is worth keeping, with what its judge is worth; None: the old one is."""
+        if self.judged is None:
+            return self.gate if self.is_better or force else None
+        if force and not self.is_better:
+            return self.gate  # what the judge is worth was learned for the old one
+        return self.judged.gate if self.is_better or self.judged.calibration.counts else None
+
     @property
     def outlook(self) -> str:
         """What more labels would bring, in one sentence."""
@@ -211,18 +219,22 @@ def adapt_to_labels(
     seed: int = 42,
     judge: Judge | None = None,
     budget: JudgeBudget = JudgeBudget(),  # noqa: B008 - frozen
+    kinds: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Adaptation:
     """Adapt the gate to 20 labels or more, and measure what that gains.
 
     With `alpha` the new gate promises at most this share of incomplete answers; without, its
     threshold is chosen as that of the old one. With a `judge`, it also learns what the word of
-    this judge is worth: to the new gate if that is better, else to the old one.
+    this judge is worth: to the new gate if that is better, else to the old one. `kinds` names the
+    kind of text of each example: the judge's word then counts what it is worth in each of them.
     """
     require_fit_extra()
     rule = PolicyRule.of(gate.policy)
     if alpha is not None:
         rule = PolicyRule("risk", alpha, delta, gate.policy.costs)
+    if kinds is not None and len(kinds) != len(examples):
+        raise InputError(f"{len(kinds):,} kinds of text for {len(examples):,} examples")
     labels = _read(gate, examples, progress)
     _check_labels(labels)
     fit = _Adapting(gate, rule, seed)
@@ -254,7 +266,7 @@ def adapt_to_labels(
         if found.is_better:
             odds = _odds_for_promise(fit, found.gate, labels, before, aside)
     options: Any = {"budget": budget, "aside": aside, "seed": seed, "progress": progress}
-    gain = learn_judge(base, labels, odds, judge, rule, **options)
+    gain = learn_judge(base, replace(labels, data_sets=kinds), odds, judge, rule, **options)
     figures = _figures(complete, gain.p, gain.answered, parts)
     return replace(found, judged=gain, with_judge=figures)
 

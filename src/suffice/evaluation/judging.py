@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.datasets.labels import JUDGED_BY, Label
+from suffice.datasets.labels import JUDGED_BY, JudgedLabels, Label
 from suffice.errors import ModelError
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.significance import Interval, interval
@@ -37,7 +37,7 @@ from suffice.numeric import sigmoid
 from suffice.protocols import HitTexts, Judge, Progress, component_name
 from suffice.types import Cost, Opinion
 
-__all__ = ["JudgeGain", "ask_judge", "label_by_judge", "learn_judge"]
+__all__ = ["JudgeGain", "ask_judge", "label_by_judge", "learn_judge", "mark_judged"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -99,13 +99,15 @@ def learn_judge(
 ) -> JudgeGain:
     """What the judge's word is worth to this gate.
 
-    `odds` are the gate's for each label, by a gate that had not learned from it. With `aside`,
+    `odds` are the gate's for each label, by a gate that had not learned from it. Where the labels
+    have `data_sets`, each is a kind of text. With `aside`,
     labels that nothing was learned from, the policy is chosen on those.
     """
     opinions = ask_judge(judge, [reader_input(one) for one in labels.batch.hits], progress)
     scores = np.array([np.nan if one.log_odds is None else one.log_odds for one in opinions])
     numbers = _numbers(base, labels.batch, odds)
-    every = JudgedQuestions(numbers, scores, labels.complete)
+    kinds = None if labels.data_sets is None else np.array(labels.data_sets, str)
+    every = JudgedQuestions(numbers, scores, labels.complete, kinds)
     options: Any = {"budget": budget, "policy": base.policy, "seed": seed}
     name = component_name(judge)
     # By halves, for the figures: also those kept for a promise are counted once.
@@ -137,6 +139,14 @@ def _numbers(gate: Gate, batch: FeatureBatch, odds: Floats) -> GateNumbers:
     low, high = gate.widened(odds, gate.forms.measure(batch).values)
     p = sigmoid(odds)
     return GateNumbers(odds, np.minimum(low, p), np.maximum(high, p))
+
+
+def mark_judged(gate: Gate, labels: JudgedLabels | None) -> Gate:
+    """The gate with a note in its card where a judge gave labels."""
+    if labels is None or not labels.used:
+        return gate
+    note = f"{labels.used} of the labels were given by a judge"
+    return replace(gate, card={**gate.card, "history": [*gate.card.get("history", []), note]})
 
 
 def label_by_judge(

@@ -8,12 +8,16 @@ A judge (`suffice.protocols.Judge`, in practice a language model) gives log-odds
 with a weight, not an oracle: logit p = the gate's log-odds + offset + slope * the judge's log-odds,
 bounded. The weight is fitted with the gate's log-odds in the model, so that what both know counts
 once, and shrunk by its own error: a judge that always says the same, or guesses, has none. Without
-labels, the gate's confident verdicts stand in for them, at half the weight.
+labels, the gate's confident verdicts stand in for them, at half the weight. Labels of several kinds
+of text are fitted apart: a word counts what it is worth in the kind where it is worth least, and
+nothing where they disagree about its direction. Fitted together, a kind where the gate is too low
+and the judge is high would look like a judge that knows something.
 
 Sent are the questions whose decision is expected to gain most: of a judge that says yes with the
 rates that its weight implies, the value of its word is E[max(p' - t, 0)] - max(p - t, 0) at the
-threshold t, averaged over the interval of p. It is largest for uncertain questions; for unfamiliar
-ones the interval is wide, so that they count as uncertain.
+threshold t. Here p is the mean over the gate's interval, at the level that the labels show. The
+value is largest for uncertain questions; for unfamiliar ones the interval is wide, and its mean
+uncertain.
 
 No network and no clock here: a judge keeps its own deadline. docs/decisions/0039-judge.md says why.
 """
@@ -25,6 +29,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -61,6 +66,7 @@ GAIN_QUANTILES = 101
 FAILURES_IN_A_ROW, PAUSE = 3, 50  # after so many failures, so many questions are not sent
 MIN_GAIN = 1e-9  # less is the noise of arithmetic
 NODES = np.array([1.0, 2.0, 4.0, 2.0, 1.0]) / 10  # weights over the interval of p
+BY_INTERVAL = 0.01  # so little that it decides only among those that are worth nothing at the mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +118,17 @@ class JudgeCalibration:
     gains: tuple[float, ...] = ()  # quantiles of the expected gain of such questions
     share: float | None = None  # of the questions sent when the policy was chosen
     policy: Policy | None = None  # of gate and judge together
+    level: float = 0.0  # that the gate's log-odds lack; it only tells whom to ask
+    slack: float = 0.0  # smaller effects are none: kinds of text disagree about them
+    kinds: int = 1  # of text, that the labels are of
 
     def __post_init__(self) -> None:
-        numbers = (self.offset, self.slope, self.yes, self.no, *self.gains)
+        numbers = (
+            self.offset, self.slope, self.yes, self.no, self.level, self.slack, *self.gains
+        )  # fmt: skip
         if not all(isinstance(one, int | float) and abs(one) < math.inf for one in numbers):
             raise InputError("the calibration of a judge has a number that is not finite")
-        if self.slope < 0 or self.no > 0 or self.yes < 0:
+        if self.slope < 0 or self.no > 0 or self.yes < 0 or self.slack < 0:
             raise InputError("the word of a judge may not count against itself")
 
     @classmethod
@@ -127,31 +138,43 @@ class JudgeCalibration:
         scores: npt.ArrayLike,
         complete: npt.ArrayLike,
         odds: npt.ArrayLike | None = None,
+        kinds: Sequence[str] | None = None,
     ) -> Self:
         """From the judge's log-odds on labelled questions, NaN where it had no opinion.
 
         `odds` are the gate's, of a gate that has not learned from these labels. Without them,
-        `complete` may be probabilities: those of confident verdicts.
+        `complete` may be probabilities: those of confident verdicts. `kinds` names the kind of
+        text of each label; kinds with too few labels to learn from are left out.
         """
         scores, complete = np.asarray(scores, float), np.asarray(complete, float)
         gate = np.zeros(len(scores)) if odds is None else np.asarray(odds, float)
         usable = np.isfinite(scores) & np.isfinite(gate)
         words, labels, gate = (one[usable] for one in (scores, complete, gate))
-        by = "labels" if odds is not None else "agreement"
-        none = cls(judge, 0.0, 0.0, 0.0, 0.0, len(words), by)
-        few = min((labels > 0.5).sum(), (labels < 0.5).sum()) < MIN_OF_EACH
         words = np.clip(words, -MAX_LOG_ODDS, MAX_LOG_ODDS)
-        if len(words) < MIN_LABELS or few or words.std() < 1e-6:
+        names = np.asarray(["" for _ in scores] if kinds is None else kinds)[usable]
+        parts = [names == one for one in np.unique(names)]
+        lines = [
+            _fit_line(words[part], labels[part], gate[part])
+            for part in parts
+            if _enough(labels[part])
+        ]
+        by = "labels" if odds is not None else "agreement"
+        none = cls(judge, 0.0, 0.0, 0.0, 0.0, len(words), by, kinds=max(len(lines), 1))
+        if not lines:
             return none
-        middle, spread = float(words.mean()), float(words.std())
-        (base,), _ = _logistic(np.ones((len(words), 1)), labels, gate)
-        design = np.column_stack([np.ones(len(words)), (words - middle) / spread])
-        (level, weight), errors = _logistic(design, labels, gate + base)
-        # Positive-part shrinkage: an estimate that is all noise, or negative, is 0.
-        kept = max(0.0, 1 - (errors[1] / weight) ** 2) if weight > 0 else 0.0
-        kept *= 1.0 if odds is not None else AGREEMENT_SHARE
-        slope = kept * weight / spread
-        found = replace(none, offset=kept * level - slope * middle, slope=slope)
+        slope = min(one.slope for one in lines)
+        level = _least([one.level for one in lines]) if odds is not None else 0.0
+        if not slope:
+            return replace(none, level=level)
+        slope *= 1.0 if odds is not None else AGREEMENT_SHARE
+        low, *_, high = sorted([one.neutral for one in lines] * 2)
+        found = replace(
+            none,
+            offset=-slope * (low + high) / 2,
+            slope=slope,
+            slack=slope * (high - low) / 2,
+            level=level,
+        )
         effects = found.effects(words)
         return replace(
             found,
@@ -170,12 +193,15 @@ class JudgeCalibration:
         learned = f"{self.labels:,} labels"
         if self.by != "labels":
             learned = f"{self.labels:,} confident verdicts"
+        if self.kinds > 1:
+            learned += f" of {self.kinds} kinds of text"
         if not self.counts:
             return f"the judge {self.judge} has no weight, as far as {learned} tell"
         yes, no = (math.exp(abs(one)) for one in (self.yes, self.no))
+        least = ": as in the one where it is worth least" if self.kinds > 1 else ""
         return (
             f"a yes of the judge {self.judge} multiplies the odds by {yes:.1f}, a no divides them "
-            f"by {no:.1f} (from {learned})"
+            f"by {no:.1f} (from {learned}{least})"
         )
 
     def effects(self, scores: npt.ArrayLike) -> Floats:
@@ -184,6 +210,7 @@ class JudgeCalibration:
         if not self.slope:
             return np.zeros(len(words))
         moved = self.offset + self.slope * np.clip(words, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        moved = np.sign(moved) * np.maximum(np.abs(moved) - self.slack, 0.0)
         return np.where(np.isnan(words), 0.0, np.clip(moved, -MAX_EFFECT, MAX_EFFECT))
 
     def gain(self, numbers: GateNumbers) -> Floats:
@@ -192,8 +219,11 @@ class JudgeCalibration:
         low, high = (log_odds_array(one, least=1e-4) for one in (numbers.low, numbers.high))
         low, high = np.minimum(low, middle), np.maximum(high, middle)
         nodes = (low, (low + middle) / 2, middle, (middle + high) / 2, high)
-        gains = [expected_gain(one, self.yes, self.no, self.threshold) for one in nodes]
-        found = NODES @ np.array(gains)
+        worth = partial(expected_gain, yes=self.yes, no=self.no, threshold=self.threshold)
+        # A word about one question is worth what it is worth at the mean of p, however wide the
+        # interval. Where that is nothing, those may be asked about whose interval says otherwise.
+        mean = worth(log_odds_array(NODES @ sigmoid(np.array(nodes))) + self.level)
+        found = mean + BY_INTERVAL * (NODES @ np.array([worth(one) for one in nodes]))
         return np.asarray(np.where(found < MIN_GAIN, 0.0, found))
 
     def gain_for(self, share: float) -> float:
@@ -251,6 +281,45 @@ def expected_gain(odds: npt.ArrayLike, yes: float, no: float, threshold: float) 
     after = says_yes * np.maximum(sigmoid(odds + yes) - threshold, 0)
     after += (1 - says_yes) * np.maximum(sigmoid(odds + no) - threshold, 0)
     return np.maximum(after - np.maximum(p - threshold, 0), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What labels of one kind of text say: log-odds of a word above the neutral one, and of the
+    gate's own level."""
+
+    slope: float
+    neutral: float
+    level: float
+
+
+def _enough(labels: Floats) -> bool:
+    of_each = min((labels > 0.5).sum(), (labels < 0.5).sum())
+    return len(labels) >= MIN_LABELS and bool(of_each >= MIN_OF_EACH)
+
+
+def _fit_line(words: Floats, labels: Floats, gate: Floats) -> _Line:
+    (base,), (error,) = _logistic(np.ones((len(words), 1)), labels, gate)
+    middle, spread = float(words.mean()), float(words.std())
+    level = float(base) * _kept(base, error)
+    if spread < 1e-6:
+        return _Line(0.0, middle, level)
+    design = np.column_stack([np.ones(len(words)), (words - middle) / spread])
+    (shift, weight), errors = _logistic(design, labels, gate + base)
+    if weight <= 0:
+        return _Line(0.0, middle, level)
+    kept = _kept(weight, errors[1])
+    return _Line(float(kept * weight / spread), middle - float(shift / weight) * spread, level)
+
+
+def _kept(estimate: float, error: float) -> float:
+    """Positive-part shrinkage: of an estimate that is all noise, nothing is kept."""
+    return max(0.0, 1 - float(error / estimate) ** 2) if estimate else 0.0
+
+
+def _least(values: Sequence[float]) -> float:
+    """The value nearest to 0; 0 where they disagree about the sign."""
+    return max(min(values), 0.0) + min(max(values), 0.0)
 
 
 def _logistic(design: Floats, labels: Floats, offset: Floats) -> tuple[Floats, Floats]:
@@ -487,9 +556,16 @@ class JudgedQuestions:
     numbers: GateNumbers
     scores: Floats
     complete: Bools
+    kinds: npt.NDArray[np.str_] | None = None  # of text; None: all are of one kind
 
     def __getitem__(self, rows: Any) -> JudgedQuestions:
-        return JudgedQuestions(self.numbers[rows], self.scores[rows], self.complete[rows])
+        kinds = None if self.kinds is None else self.kinds[rows]
+        return JudgedQuestions(self.numbers[rows], self.scores[rows], self.complete[rows], kinds)
+
+    def fit(self, judge: str) -> JudgeCalibration:
+        """What the word of this judge is worth, as far as these questions tell."""
+        kinds = None if self.kinds is None else self.kinds.tolist()
+        return JudgeCalibration.fit(judge, self.scores, self.complete, self.numbers.odds, kinds)
 
 
 def fit_judge(
@@ -513,8 +589,7 @@ def fit_judge(
     share, threshold = budget.share, policy.answer_at if rule.alpha is None else 1 - rule.alpha
 
     def learn(some: JudgedQuestions) -> JudgeCalibration:
-        found = JudgeCalibration.fit(judge, some.scores, some.complete, some.numbers.odds)
-        return found.for_questions(some.numbers, threshold=threshold, share=share)
+        return some.fit(judge).for_questions(some.numbers, threshold=threshold, share=share)
 
     whole, p = learn(questions), np.empty(len(questions.complete))
     half = np.random.default_rng(seed).permutation(len(p)) % 2 == 0

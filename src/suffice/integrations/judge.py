@@ -40,7 +40,7 @@ __all__ = ["JudgeSpec", "ModelJudge", "judge_prompt", "parse_judgement"]
 
 MAX_CHARS = 9_000  # of all passages in a prompt: about 2,300 tokens
 MAX_TITLE, MAX_QUESTION, MAX_MISSING = 200, 1_000, 120  # characters
-MAX_TOKENS = 96  # of an answer
+MAX_TOKENS, MAX_ANSWER = 96, 4_000  # of an answer: tokens, and characters if it has more
 VOTES, VOTE_TOKENS = 3, 4  # where there are no log-probabilities: answers, and tokens of the later
 CACHED = 10_000  # opinions in memory
 
@@ -49,11 +49,19 @@ _BUDGET = ("share", "seconds", "money")
 
 # ---- the prompt
 
+_SAID = (
+    r"(?:answers?|repl(?:y|ies)|respon[ds]e?s?|response|verdict|judge?ment|decision|label|output|token|word|say|write|type|print|"
+    r"mark|choose|select|pick|put|reject|vote|begins?|starts?)"
+)
+_VERDICT = (
+    r"(?:yes|no|affirmative|positive|negative|(?:in)?complete|(?:in)?sufficient|enough|approved?"
+    r"|accepted)"
+)
 # Words to a model, not to a reader. Whoever can write a document can write them; a judge that obeys
 # must not see them. Neutral text that looks the same loses a sentence, no more.
 _ADDRESSED = re.compile(
     r"<\|.{0,40}?\|>|</?\s*(?:system|assistant|user|instructions?|passages?|tool_call|function)\b"
-    r"|\[/?\s*inst\s*\]|^\s*system\s*:|===|<<<|>>>"
+    r"|\[/?\s*inst\s*\]|^system\s*:|===|<<<|>>>"
     r"|[\"'](?:p_complete|complete|action|answer|missing|verdict|support|accuracy|steps)[\"']\s*:"
     r"|p_complete|\b(?:previous|prior|above|earlier|these|all|system)\s+(?:instructions?|prompts?)\b"
     r"|\b(?:ignore|disregard|forget|override)\b.{0,60}\b(?:instructions?|prompts?|rules?|plan|above|"
@@ -66,7 +74,35 @@ _ADDRESSED = re.compile(
     r"|\bnothing\s+(?:\w+\s+){0,2}(?:is\s+)?missing\b|\byou\s+(?:are|must|should)\b"
     r".{0,40}\b(?:gate|judge|language model|assistant|reviewer)\b"
     r"|\b(?:judge|reviewer|gate|language model|assistant)\s+(?:must|should|shall|has to)\b"
-    r"|^\W*(?:needs|hits|missing|yes or no)\s*:",
+    r"|^\W{0,9}(?:needs|hits|missing)\s*:|\byes\s+or\s+no\s*:"
+    # What an answer is, or should be, in words of a verdict.
+    rf"|\b{_SAID}\b(?:\W+\w+){{0,7}}?\W+[\"'“‘]?{_VERDICT}\b(?=[\"'”’]?\s*(?:$|[.!;,:\n]|over\b))"
+    rf"|\b{_VERDICT}\b(?:\W+\w+){{0,3}}?\W+(?:verdict|judge?ment|label|as\s+your)\b"
+    rf"|\bin\s+the\s+(?:affirmative|negative)\b|\bcompleteness\b|\b(?:complete|sufficient)\s*=\s*\w"
+    rf"|\b(?:{_SAID}|always|just|only|simply)\b(?:\W+\w+){{0,6}}?\W+[\"'“‘]?yes\b"
+    # What to do with the list, the passages, the check.
+    r"|\b(?:mark|treat|consider|regard|approve|accept|reject|certify|rate|pass|fail|turn|decline)\b\W+(?:\w+\W+){0,2}?"
+    r"(?:this|these|the|all|every|each|any)\W+(?:\w+\W+){0,2}?"
+    r"(?:lists?|sets?|passages?|material|evidence|hits?|context|check)\b"
+    r"|\b(?:skip|stop|without)\s+(?:\w+\s+){0,2}(?:check(?:ing)?|reading|verif\w+)\b"
+    r"|\b(?:needed|required|necessary|all|every)\W+(?:\w+\W+){0,3}?(?:facts?|evidence|information|documents?)\b\W+"
+    r"(?:\w+\W+){0,6}?(?:contained|in|available|present|included|provided)\s*(?:here)?\W*(?:$|[.!;,\n])"
+    r"|\bfacts?\s+(?:are\s+)?all\s+in\s+here\b|\bno\s+gaps?\b|\bnothing\s+lacks\b|\bhas\s+all\s+it\s+takes\b"
+    r"|\bmissing\b.{0,20}\bdeny\b|\bmissing\s+facts?\b"
+    # To a machine, or to whoever checks.
+    r"|\b(?:note|notice|message|attention|dear|hint|instructions?)\b\W+(?:(?:to|for)\W+)?(?:\w+\W+){0,2}?"
+    r"(?:ai|a\.i|llms?|models?|assistants?|graders?|evaluators?|judges?|reviewers?|chatbots?)\b"
+    r"|^\W{0,9}(?:for|to)\s+(?:\w+\s+){0,2}(?:graders?|evaluators?|judges?|reviewers?|models?)\s*:"
+    r"|\b(?:if|when)\s+(?:a|any|an|you\s+are\s+an?)\s+(?:ai|model|llm|assistant|language\s+model)\b"
+    r"|\b(?:helpful|good|honest)\s+(?:model|assistant|judge)\s+(?:would|will)\b"
+    r"|\bsystem\s+(?:notice|message|note|override)\b|\b(?:admin|developer)\s+(?:override|mode)\b"
+    r"|\bas\s+(?:the|your)\s+(?:developer|admin\w*|operator)\b|\bnew\s+(?:instructions?|task)\s*[:\n]"
+    r"|\byour\s+(?:task|instructions?|role|job)\s+(?:has|have|is\s+now)\b|\byou\s+were\s+told\b|\bnew\s+instructions?\b"
+    r"|\bwhatever\s+(?:the\s+passages|else\s+you)\b|\bassistant'?s?\s+answer\b|\bend\s+of\s+(?:the\s+)?(?:passages|material)\b"
+    r"|\b(?:vote|decide)\s+(?:for|against)\b.{0,20}\b(?:complet|sufficien)"
+    # In other languages, with the words that are parsed.
+    r"|\b(?:antworte\w*|sage?|schreibe?|gib|reponds|repondez|dis|dites|ecris|ecrivez|responde|responda|di|escribe|rispondi|scrivi|"
+    r"antwoord|responder)\b(?:\W+\w+){0,5}?\W+[\"'“‘]?(?:yes|no|ja|nein|oui|non|si)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _LOOK_ALIKES = str.maketrans("аеорсухіјѕԁӏοερατνικ", "aeopcyxijsdloepatvik")
@@ -75,7 +111,9 @@ _LOOK_ALIKES = str.maketrans("аеорсухіјѕԁӏοερατνικ", "aeopcy
 def is_addressed(text: str) -> bool:
     """Whether a text reads like words to a model: an order, a verdict, a mark of a chat."""
     plain = without_accents(strip_invisible(text).lower().translate(_LOOK_ALIKES))
-    return _ADDRESSED.search(plain) is not None
+    # Blank lines would make a rule that begins at a line look at all the others, from each.
+    lines = "\n".join(line for one in plain.split("\n") if (line := one.strip()))
+    return _ADDRESSED.search(lines) is not None
 
 
 def _shown(text: str) -> str:
@@ -87,7 +125,9 @@ def _shown(text: str) -> str:
 
 def judge_prompt(question: str, titles: Sequence[str], texts: Sequence[str]) -> str:
     """The prompt for one list of hits, bounded in length: long hits are cut, short ones are not."""
-    shown = [(_shown(title[:MAX_TITLE]), _shown(text[: 2 * MAX_CHARS])) for title, text in
+    # Twice what has room: some of it may not be shown, and no more of a huge text is looked at.
+    most = 2 * _room([len(text) for text in texts])
+    shown = [(_shown(title[:MAX_TITLE]), _shown(text[:most])) for title, text in
              zip(titles, texts, strict=True)]  # fmt: skip
     room = _room([len(title) + len(text) for title, text in shown])
     passages = []
@@ -135,6 +175,7 @@ class Judgement:
 
 def parse_judgement(text: str, hits: int) -> Judgement | None:
     """The answer to `judge_prompt` for so many hits; None unless its first line is yes or no."""
+    text = text[:MAX_ANSWER]
     first = _FIRST_WORD.match(text)
     if first is None:
         return None

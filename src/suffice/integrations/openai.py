@@ -273,6 +273,8 @@ class OpenAIModel:
             retryable, pause = _is_retryable(error), retry_after(response.headers, time.time())
             if response.status_code in (401, 403):
                 hint = "set OPENAI_API_KEY to a key of this server"
+            elif response.is_redirect:
+                hint = "redirects are not followed: give the address that it redirects to"
         elif "Connection" in type(error).__name__:
             retryable = True
         if retryable:
@@ -313,7 +315,17 @@ def _client(key: str, base_url: str | None, timeout_s: float) -> Any:
     except ImportError as error:
         raise MissingExtraError("asking a language model", extra="llm") from error
     try:
-        return openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout_s, max_retries=0)
+        # A redirect would send the texts, and more, where nobody asked for.
+        transport = openai.DefaultHttpxClient(follow_redirects=False)
+        client = openai.OpenAI(
+            api_key=key,
+            base_url=base_url,
+            timeout=timeout_s,
+            max_retries=0,
+            http_client=transport,
+        )
+        client.chat.completions  # noqa: B018 - loaded now, and not within the first deadline
+        return client
     except Exception as error:  # noqa: BLE001 - the client and its transport raise many kinds
         url, kind = _safe_url(base_url), type(error).__name__
         raise InputError(f"base_url {url!r} cannot be used: {kind}", hint=URL_HINT) from None

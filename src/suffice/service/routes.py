@@ -11,8 +11,10 @@ from fastapi.responses import Response
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from suffice.answering.expand import ExpansionBudget
-from suffice.datasets.labels import parse_labels, to_examples
+from suffice.datasets.labels import check_judged, parse_labels, to_examples
+from suffice.errors import InputError
 from suffice.evaluation.adaptation import adapt_to_labels
+from suffice.evaluation.judging import mark_judged
 from suffice.gate.drift import MIN_QUESTIONS
 from suffice.gate.evidence_graph import build_evidence_graph
 from suffice.gate.gate import Gate
@@ -144,18 +146,27 @@ async def adapt(request: Request, form: schemas.AdaptRequest) -> Response:
 def _adapt(service: Service, form: schemas.AdaptRequest) -> dict[str, Any]:
     gate, folder = service.gate(form.gate), service.gate_folder / form.name
     records = [Record(row, f"labels[{at}]") for at, row in enumerate(form.labels)]
-    labels = parse_labels(records)
+    labels, judged_labels = check_judged(parse_labels(records), promise=form.alpha is not None)
     bare = {hit["id"] for label in labels for hit in label.hits if "text" not in hit}
     found = service.library.get(sorted(bare)) if bare and service.has_library else []
     documents = {one.doc_id: one for one in found if one is not None}
     taken = to_examples(labels, k=gate.card["k"], documents=documents)
-    result = adapt_to_labels(gate, taken.examples, alpha=form.alpha)
-    written, advice = result.is_better or form.force, "label more, or send force: true"
-    if written:
-        result.gate.save(folder)
+    options: dict[str, Any] = {}
+    if form.judge:
+        if gate.cascade is None:
+            raise InputError(
+                "the service has no judge",
+                hint="start it with --judge URL#MODEL, or leave judge out",
+            )
+        options = {"judge": gate.cascade.judge, "budget": gate.cascade.budget}
+    result = adapt_to_labels(gate, taken.examples, alpha=form.alpha, **options)
+    new, advice = result.to_write(force=form.force), "label more, or send force: true"
+    if new is not None:
+        mark_judged(new, judged_labels).save(folder)
         advice = f"restart the service with --gate {form.name}=FOLDER/{form.name}"
-    record = {"name": form.name, "written": written, "left_out": taken.left_out, "next": advice}
-    return {**record, **result.as_json()}
+    record = {"name": form.name, "written": new is not None, "left_out": taken.left_out}
+    judged = None if judged_labels is None else judged_labels.as_json()
+    return {**record, "next": advice, "judged_labels": judged, **result.as_json()}
 
 
 @read_api.get("/v1/report", **describe("checks", schemas.ReportResponse))
