@@ -31,7 +31,7 @@ def answered(n: int, *, seed: int = 0) -> list[AnsweredList]:
     draw, found = np.random.default_rng(seed), []
     for _ in range(n):
         right = draw.random() < 0.5
-        signs = (1.0, *(draw.normal(2 if right else -2, 2, 3)), 0.0)
+        signs = (1.0, *(draw.normal(2 if right else -2, 2, 3)), 0.0, 1.0)
         said = "blue" if right else "red"
         found.append(AnsweredList("colours", "Which colour?", (), ("blue",), said, signs))
     return found
@@ -91,7 +91,7 @@ def test_weights_go_beside_the_model_and_change_nothing_else(tmp_path: Path) -> 
     folder = tmp_path / "reader"
     shutil.copytree(SHIPPED_READER, folder)
     before = Reader(folder).name
-    save_weights(np.array([-50.0, 0, 0, 0, 0]), folder)
+    save_weights(np.array([-50.0, 0, 0, 0, 0, 0]), folder)
     reader = Reader(folder)
     assert reader.name == before
     assert reader.answer("Who did it?", [""], ["Nora did it."]).p < 1e-6

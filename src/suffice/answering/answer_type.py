@@ -40,16 +40,26 @@ class Span:
 
 
 VOCABULARY = read_toml(Path(__file__).parent / "vocabulary.toml")
-_YES_NO = re.compile(
-    r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
+_AUXILIARY = (
+    r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|must|may|might)"
+    r"(?:n['’]t)?\b"
 )
+_YES_NO = re.compile(rf"^(?:{_AUXILIARY}|(?:is it )?true that\b)", re.IGNORECASE)
+# "Under clause 4, can Lena sell?", and "A and B are both operas?", with nothing that asks for more.
+_ASKS_LATER = re.compile(rf"[,:;.]\s+{_AUXILIARY}", re.IGNORECASE)
+_ASKS_FOR = re.compile(
+    r"\b(?:who|whom|whose|what|which|when|where|why|how|name|list|give|tell|find|whats)\b",
+    re.IGNORECASE,
+)
+_EITHER = re.compile(rf"^{_AUXILIARY} either\b", re.IGNORECASE)
 MIN_CLAUSE = 3  # words that can answer a question for yes or no
 MAX_NAME = 8  # words: more are a clause about somebody
 _DAYS = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS)))
 _TIME = re.compile(
     r"\d|\b(?:spring|summer|autumn|fall|winter|morning|noon|evening|night|midnight|today|tomorrow"
     r"|yesterday|now|century|year|month|week|day|hour|minute|before|after|during|until|since|when"
-    r"|once|every|daily|weekly|monthly|annual|soon|never|always)s?\b",
+    r"|once|every|daily|weekly|monthly|annual|soon|never|always|first|second|third|fourth|fifth"
+    r"|sixth|seventh|eighth|ninth|tenth|\w+teenth|twent(?:ieth|y-\w+)|thirt(?:ieth|y-\w+)|last)s?\b",
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(r"\d|\b(?:one|no|none|half|all|both|zero|once|twice|an?)\b", re.IGNORECASE)
@@ -60,9 +70,9 @@ _CHOICE = re.compile(r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b
 def expected_answer_type(question: str) -> AnswerType:
     """The type of the answer, from the question's words; THING if they ask for none."""
     text = question.strip()
-    if re.search(r"\bor\b", text) and _CHOICE.search(text):
+    if re.search(r"\bor\b", text) and _CHOICE.search(text) and not _EITHER.match(text):
         return AnswerType.CHOICE
-    if _YES_NO.match(text):
+    if _asks_whether(text):
         return AnswerType.YES_NO
     for patterns in (VOCABULARY["answer_types"], VOCABULARY["weak_answer_types"]):
         found = [
@@ -73,6 +83,15 @@ def expected_answer_type(question: str) -> AnswerType:
         if found:  # what comes first is asked for; the rest describes it
             return min(found)[2]
     return AnswerType.THING
+
+
+def _asks_whether(question: str) -> bool:
+    if _YES_NO.match(question):
+        return True
+    asks_for = _ASKS_FOR.search(question)
+    if later := _ASKS_LATER.search(question):
+        return asks_for is None or later.start() < asks_for.start()
+    return asks_for is None and question.endswith("?")
 
 
 # --- finding spans
