@@ -34,6 +34,7 @@ STATED, UNKNOWN, CONTRADICTED = Agreement
         ("When did Ann visit Rome?", "Ann has not seen Rome, but visited Bonn in 2015.", "2015", CONTRADICTED),
         ("When did Ann visit Bonn?", "Ann has never visited Rome, although she visited Bonn in 2015.", "2015", STATED),
         ("Who owns a car?", "Neither Hal nor Mia owns a car, but Sven owns one.", "Sven", UNKNOWN),
+        ("When was Ada born?", "Ada (born 4 April 1957) is a poet.", "4 April 1957", UNKNOWN),
         ("", "Mary taught Ada.", "Mary", UNKNOWN),
         ("Who taught Ada?", "", "Mary", UNKNOWN),
         ("Who taught " + "Ada " * 5000 + "?", "Mary taught Ada. " * 2000, "Mary", UNKNOWN),

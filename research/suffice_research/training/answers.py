@@ -184,12 +184,15 @@ def probabilities(lists: Sequence[AnsweredList], weights: Floats) -> Floats:
 
 def choose_level(lists: Sequence[AnsweredList], weights: Floats) -> float:
     """The lowest level from which enough of the answers given are right, over all lists, of which
-    half lack something: no higher level has more wrong ones than that, either.
+    half lack something, with one standard error to spare.
     """
     p, right = probabilities(lists, weights), np.array([one.right for one in lists])
-    enough = [not (p >= level).any() or right[p >= level].mean() >= MIN_RIGHT for level in LEVELS]
-    wrong = [at for at, good in enumerate(enough) if not good]
-    return round(float(LEVELS[min(wrong[-1] + 1, len(LEVELS) - 1) if wrong else 0]), 2)
+    for level in LEVELS:
+        given = right[p >= level]
+        share = given.mean() if len(given) else 1.0
+        if share - np.sqrt(share * (1 - share) / max(len(given), 1)) >= MIN_RIGHT:
+            return round(float(level), 2)
+    return round(float(LEVELS[-1]), 2)
 
 
 def figures(lists: Sequence[AnsweredList], weights: Floats, level: float) -> dict[str, Any]:

@@ -63,6 +63,7 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(r"\d|\b(?:one|no|none|half|all|both|zero|once|twice|an?)\b", re.IGNORECASE)
+_SENTENCE_BREAK = re.compile(r"\w{4,}[.!?]\s+[^\Wa-z]")  # not after "Edward L." or "St."
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _CHOICE = re.compile(r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b", re.IGNORECASE)
 
@@ -269,6 +270,8 @@ def has_form(answer: str, answer_type: AnswerType) -> bool:
     said = title_key(answer) in ("yes", "no")
     if answer_type is AnswerType.YES_NO or said:  # or what is so, in words of the passage
         return answer_type is AnswerType.YES_NO and (said or len(tokens(answer)) >= MIN_CLAUSE)
+    if _SENTENCE_BREAK.search(answer):
+        return False
     if answer_type is AnswerType.DATE:
         return bool(_TIME.search(answer)) or not _DAYS.isdisjoint(tokens(answer))
     if answer_type is AnswerType.NUMBER:

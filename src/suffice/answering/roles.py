@@ -54,6 +54,7 @@ _IRREGULAR = {
 _UNCHANGED = frozenset(_WORDS["unchanged"].split())
 _IRREGULAR |= {word: word for word in _UNCHANGED}
 _PRONOUNS = frozenset("him her them it one ones himself herself itself themselves".split())
+_SUBJECTS = frozenset("i you he she it we they".split())
 _SPEAKERS = frozenset("i me my you your we us our".split())  # whoever that is in the text
 MAX_WORDS = 20  # of a question whose roles can be told
 _MAX_GAP = 4  # words between "was" and its participle, or a preposition and its name
@@ -287,7 +288,12 @@ def _states(asked: _Asked, low: Sequence[str], verb: int, answer: str) -> bool:
         if set(said) & set(wanted):
             return False
     wanted_roles = (asked.gap,) if asked.gap else tuple(Role)
-    return any(_role(low, at, verb, passive) in wanted_roles for at in _whole_places(said, low))
+    for at in _whole_places(said, low):
+        between = set(low[at + len(said) : verb])  # "Petra bakes, you bring": another subject
+        apart = not asked.gap or between.isdisjoint(_BREAKS | _SUBJECTS)
+        if _role(low, at, verb, passive) in wanted_roles and apart:
+            return True
+    return False
 
 
 def _answer_words(answer: str) -> tuple[str, ...]:
@@ -359,7 +365,8 @@ def _is_passive(low: Sequence[str], verb: int) -> bool | None:
     following = low[verb + 1] if verb + 1 < len(low) else ""
     if following == "by" or (helper is not None and _BREAKS.isdisjoint(near[helper:])):
         return True
-    return None if following in _GOVERNORS | _BREAKS else False
+    opens = verb == 0 or low[verb - 1] in _BREAKS or low[verb] == "born"  # "Ada (born 1815)"
+    return None if opens or following in _GOVERNORS | _BREAKS else False
 
 
 def _role(low: Sequence[str], place: int, verb: int, passive: bool | None) -> Role | None:

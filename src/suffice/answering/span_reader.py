@@ -90,8 +90,8 @@ class SpanReader:
         elif _ASKS_USE.search(question):
             answer = _whole_clause(answer, cited.text)
         reading = Reading(answer, (cited,), p, self.name)
-        if answer_type in EXACT and p >= RIVAL:
-            others = [one for at, one in enumerate(passages) if at != found.place]
+        others = [one for at, one in enumerate(passages) if at != found.place]
+        if answer_type in EXACT and p >= RIVAL and others:
             return self._with_rival(question, answer_type, reading, others)
         return reading
 
@@ -113,14 +113,18 @@ class SpanReader:
             cues.covered_by(frozenset(map(stem, tokens(one.text)))) for one in (first, second)
         )
         # Each about somebody of its own: two births, no contradiction.
-        named, others_named = (
-            {title_key(name) for name in names(one.text)} for one in (first, second)
-        )
+        named, others_named = map(_named, (first.text, second.text))
         apart = named - others_named and others_named - named
         same = len(about) >= MIN_COVERED * len(cues.stems) and about <= also and not apart
         if not same or not _values_differ(reading.answer or "", found.text):
             return reading
         return replace(reading, citations=(first, second), rivals=(found.text,))
+
+
+def _named(sentence: str) -> set[str]:
+    """Names, but not a single word that opens the sentence."""
+    found = (one for one in names(sentence) if " " in one or not sentence.startswith(one))
+    return set(map(title_key, found))
 
 
 def _values_differ(one: str, other: str) -> bool:
