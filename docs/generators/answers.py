@@ -58,7 +58,7 @@ beside a language model.
 [Decision 36](../decisions/0036-answers.md) says how it is learned. Of 20 answers a share of 0.75 is good for 0.1 either way, of
 five for 0.2. The reader learned from other questions of the sources that are *seen*. *direction* are pairs about who did
 what to whom (`research/direction`): the rules that check roles were written with those of *read* at hand; nobody
-looked at those of *kept* before.
+looked at those of *kept* before.{" " + study["note"] if "note" in study else ""}
 """
     return {RESULTS / "answers.md": text}
 
