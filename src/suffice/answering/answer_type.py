@@ -51,6 +51,9 @@ _ASKS_FOR = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|why|how|name|list|give|tell|find|whats)\b",
     re.IGNORECASE,
 )
+_OPEN_END = re.compile(
+    r"\b(?:as|in|by|of|for|to|from|with|on|at|called|named)\s*\?$", re.IGNORECASE
+)
 _EITHER = re.compile(rf"^{_AUXILIARY} either\b", re.IGNORECASE)
 MIN_CLAUSE = 3  # words that can answer a question for yes or no
 MAX_NAME = 8  # words: more are a clause about somebody
@@ -92,7 +95,7 @@ def _asks_whether(question: str) -> bool:
     asks_for = _ASKS_FOR.search(question)
     if later := _ASKS_LATER.search(question):
         return asks_for is None or later.start() < asks_for.start()
-    return asks_for is None and question.endswith("?")
+    return asks_for is None and question.endswith("?") and not _OPEN_END.search(question)
 
 
 # --- finding spans
