@@ -129,11 +129,11 @@ def _named(sentence: str) -> set[str]:
 
 def _values_differ(one: str, other: str) -> bool:
     """Whether two days or numbers cannot both be right: "1994" and "19 April 1994" can."""
-    days = parse_day(one), parse_day(other)
-    if days[0] is not None and days[1] is not None:
-        return any(a != b for a, b in zip(*days) if a and b)
-    numbers = parse_number(one), parse_number(other)
-    return None not in numbers and numbers[0] != numbers[1]
+    day, other_day = parse_day(one), parse_day(other)
+    if day is not None and other_day is not None:
+        return any(a != b for a, b in zip(day, other_day) if a and b)
+    number, other_number = parse_number(one), parse_number(other)
+    return number is not None and other_number is not None and number != other_number
 
 
 def _choices(question: str) -> tuple[str, ...]:
