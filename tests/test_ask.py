@@ -269,7 +269,7 @@ def test_a_contradiction_is_not_answered() -> None:
     assert trace.steps[0].review is not None
     assert trace.steps[0].review.support is Support.CONTRADICTORY
     assert (trace.action, trace.answer) == (Action.ABSTAIN, None)
-    assert trace.missing == ("sentences that say: When was Dog Law released? 1928",)
+    assert trace.missing == ("which document is right: one says 1928, another 1930",)
 
 
 # --- budgets

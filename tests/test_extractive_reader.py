@@ -190,3 +190,10 @@ def test_a_page_of_nonsense_is_read_quickly(shape: str) -> None:
 
 def test_no_passages_give_no_answer() -> None:
     assert read("Who?", AnswerType.PERSON, []) == Reading(None)
+
+
+def test_turns_of_a_chat_items_and_headings_are_sentences_of_their_own() -> None:
+    chat = "[09:05] Sam: they come on Thursday\n[09:07] Nora: thanks\nMum: Petra bakes it\n- one\n- two"
+    assert len(passage_from_document(Document("chat", chat)).sentences) == 5
+    prose = "A line that is wrapped\nin the middle. And a second."
+    assert len(passage_from_document(Document("prose", prose)).sentences) == 2

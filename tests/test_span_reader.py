@@ -67,6 +67,58 @@ def test_nothing_found_and_no_passages_are_no_answer() -> None:
     assert SpanReader(lambda *_: None).read("Who?", AnswerType.PERSON, []).answer is None
 
 
+POOL = (
+    Passage("old", "Pool 2023", ("The pool opens at 7 in the morning.",)),
+    Passage("new", "Pool 2024", ("The pool opens at 9 in the morning.",)),
+    Passage("dogs", "", ("Dogs stay outside.",)),
+)
+
+
+def opens(
+    question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
+) -> FoundAnswer:
+    """The first hour in these texts."""
+    for place, text in enumerate(texts):
+        if "at " in text:
+            start = text.index("at ") + 3
+            return FoundAnswer(text[start:-1], place, start, len(text) - 1, 0.8)
+    return FoundAnswer("", -1, 0, 0, 0.0)
+
+
+def test_what_another_document_says_as_plainly_is_a_contradiction() -> None:
+    question = "When does the pool open?"
+    reading = SpanReader(opens).read(question, AnswerType.DATE, POOL)
+    assert (reading.answer, reading.rivals) == ("7 in the morning", ("9 in the morning",))
+    assert [one.doc_id for one in reading.citations] == ["old", "new"]
+    assert review(question, reading, POOL, hops=1).support is Support.CONTRADICTORY
+    alone = SpanReader(opens).read(question, AnswerType.DATE, POOL[1:])
+    assert (alone.answer, alone.rivals) == ("9 in the morning", ())
+    bath = Passage("bath", "", ("The sauna of Bad Elm opens at 9 in the morning.",))
+    assert not SpanReader(opens).read(question, AnswerType.DATE, [POOL[0], bath]).rivals
+
+
+def test_a_sentence_that_says_something_else_is_no_answer() -> None:
+    taught = [Passage("ada", "", ("Ada Lovelace was taught by Augustus De Morgan.",))]
+    reading = finds("Ada Lovelace", p=0.9).read(
+        "Who taught Augustus De Morgan?", AnswerType.PERSON, taught
+    )
+    assert (reading.answer, reading.score) == (None, 0.0)
+    reading = finds("Augustus De Morgan", start=27, p=0.2).read(
+        "Who taught Ada Lovelace?", AnswerType.PERSON, taught
+    )
+    assert (reading.answer, reading.score) == ("Augustus De Morgan", 0.75)
+
+
+def test_of_two_things_one_is_the_answer_and_a_use_is_a_whole_clause() -> None:
+    films = [Passage("a", "Dog Law", ("It came out in 1928.",)), PETS]
+    which = "Which film came out first, Dog Law or Storm?"
+    assert finds("Dog Law").read(which, AnswerType.CHOICE, films).answer == "Dog Law"
+    assert finds("1928").read(which, AnswerType.CHOICE, films).answer is None
+    tac = [Passage("tac", "tac", ("concatenate and print files in reverse.",))]
+    said = finds("concatenate").read("What does tac do?", AnswerType.THING, tac).answer
+    assert said == "concatenate and print files in reverse"
+
+
 class Knowing(Wants):
     """A gate whose reader knows some answers by a word of the question."""
 

@@ -31,7 +31,7 @@ def answered(n: int, *, seed: int = 0) -> list[AnsweredList]:
     draw, found = np.random.default_rng(seed), []
     for _ in range(n):
         right = draw.random() < 0.5
-        signs = (1.0, *(draw.normal(2 if right else -2, 2, 3)), 0.0)
+        signs = (1.0, *(draw.normal(2 if right else -2, 2, 3)), 0.0, 1.0)
         said = "blue" if right else "red"
         found.append(AnsweredList("colours", "Which colour?", (), ("blue",), said, signs))
     return found
@@ -60,8 +60,10 @@ def test_an_answer_to_a_list_that_lacks_something_is_never_right() -> None:
     assert not replace(one, answer="red").right
 
 
-def test_each_question_has_a_list_with_everything_and_one_without() -> None:
-    cases = list(everyday_cases(EVERYDAY))
+def test_each_question_has_a_list_with_everything_and_one_without(tmp_path: Path) -> None:
+    for path in sorted(EVERYDAY.glob("*.jsonl"))[:8]:
+        shutil.copy(path, tmp_path)
+    cases = list(everyday_cases(tmp_path))
     lists = list(draw_lists(cases, ("test",), 40))
     assert lists == list(draw_lists(cases, ("test",), 40))
     assert {one.source for one in lists} == {"everyday"}
@@ -90,8 +92,7 @@ def test_pairs_of_direction_are_whole() -> None:
 def test_weights_go_beside_the_model_and_change_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     shutil.copytree(SHIPPED_READER, folder)
-    before = Reader(folder).name
-    save_weights(np.array([-50.0, 0, 0, 0, 0]), folder)
+    save_weights(np.array([-50.0, 0, 0, 0, 0, 0]), folder)
     reader = Reader(folder)
-    assert reader.name == before
+    assert reader.name == Reader(SHIPPED_READER).name
     assert reader.answer("Who did it?", [""], ["Nora did it."]).p < 1e-6

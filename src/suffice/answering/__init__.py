@@ -9,6 +9,7 @@
     step               search and read for one sub-question
     span_reader        the gate's transformer finds the answer; without one, the rules of
     extractive_reader  do; `answer_type` finds their spans
+    roles              who did what to whom: whether a sentence speaks against its answer
     review             whether to trust an answer
 
     budget             what may be spent, and the metered model

@@ -40,19 +40,33 @@ class Span:
 
 
 VOCABULARY = read_toml(Path(__file__).parent / "vocabulary.toml")
-_YES_NO = re.compile(
-    r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
+_AUXILIARY = (
+    r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|must|may|might)"
+    r"(?:n['’]t)?\b"
 )
+_YES_NO = re.compile(rf"^(?:{_AUXILIARY}|(?:is it )?true that\b)", re.IGNORECASE)
+# "Under clause 4, can Lena sell?", and "A and B are both operas?", with nothing that asks for more.
+_ASKS_LATER = re.compile(rf"[,:;.]\s+{_AUXILIARY}", re.IGNORECASE)
+_ASKS_FOR = re.compile(
+    r"\b(?:who|whom|whose|what|which|when|where|why|how|name|list|give|tell|find|whats)\b",
+    re.IGNORECASE,
+)
+_OPEN_END = re.compile(
+    r"\b(?:as|in|by|of|for|to|from|with|on|at|called|named)\s*\?$", re.IGNORECASE
+)
+_EITHER = re.compile(rf"^{_AUXILIARY} either\b", re.IGNORECASE)
 MIN_CLAUSE = 3  # words that can answer a question for yes or no
 MAX_NAME = 8  # words: more are a clause about somebody
 _DAYS = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS)))
 _TIME = re.compile(
     r"\d|\b(?:spring|summer|autumn|fall|winter|morning|noon|evening|night|midnight|today|tomorrow"
     r"|yesterday|now|century|year|month|week|day|hour|minute|before|after|during|until|since|when"
-    r"|once|every|daily|weekly|monthly|annual|soon|never|always)s?\b",
+    r"|once|every|daily|weekly|monthly|annual|soon|never|always|first|second|third|fourth|fifth"
+    r"|sixth|seventh|eighth|ninth|tenth|\w+teenth|twent(?:ieth|y-\w+)|thirt(?:ieth|y-\w+)|last)s?\b",
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(r"\d|\b(?:one|no|none|half|all|both|zero|once|twice|an?)\b", re.IGNORECASE)
+_SENTENCE_BREAK = re.compile(r"\w{4,}[.!?]\s+[^\Wa-z]")  # not after "Edward L." or "St."
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _CHOICE = re.compile(r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b", re.IGNORECASE)
 
@@ -60,9 +74,9 @@ _CHOICE = re.compile(r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b
 def expected_answer_type(question: str) -> AnswerType:
     """The type of the answer, from the question's words; THING if they ask for none."""
     text = question.strip()
-    if re.search(r"\bor\b", text) and _CHOICE.search(text):
+    if re.search(r"\bor\b", text) and _CHOICE.search(text) and not _EITHER.match(text):
         return AnswerType.CHOICE
-    if _YES_NO.match(text):
+    if _asks_whether(text):
         return AnswerType.YES_NO
     for patterns in (VOCABULARY["answer_types"], VOCABULARY["weak_answer_types"]):
         found = [
@@ -73,6 +87,15 @@ def expected_answer_type(question: str) -> AnswerType:
         if found:  # what comes first is asked for; the rest describes it
             return min(found)[2]
     return AnswerType.THING
+
+
+def _asks_whether(question: str) -> bool:
+    if _YES_NO.match(question):
+        return True
+    asks_for = _ASKS_FOR.search(question)
+    if later := _ASKS_LATER.search(question):
+        return asks_for is None or later.start() < asks_for.start()
+    return asks_for is None and question.endswith("?") and not _OPEN_END.search(question)
 
 
 # --- finding spans
@@ -250,6 +273,8 @@ def has_form(answer: str, answer_type: AnswerType) -> bool:
     said = title_key(answer) in ("yes", "no")
     if answer_type is AnswerType.YES_NO or said:  # or what is so, in words of the passage
         return answer_type is AnswerType.YES_NO and (said or len(tokens(answer)) >= MIN_CLAUSE)
+    if _SENTENCE_BREAK.search(answer):
+        return False
     if answer_type is AnswerType.DATE:
         return bool(_TIME.search(answer)) or not _DAYS.isdisjoint(tokens(answer))
     if answer_type is AnswerType.NUMBER:

@@ -71,7 +71,7 @@ class AskPolicy:
     max_passage_chars: int = 6000  # that the model is shown at once
     repair_below: float = 0.6  # confidence below which a step is repaired
     min_confidence: float = 0.3  # to answer at all, where rules or a model read
-    min_probability: float = 0.5  # that the answer of the gate's reader is right, to give it
+    min_probability: float = 0.6  # that the answer of the gate's reader is right, to give it
     max_repairs: int = 1  # of one step
     require_attribution: bool = True  # only answers that the cited sentences state
     use_gate: bool = True  # answer only if the gate agrees
@@ -214,6 +214,8 @@ class _AskRun:
             before_it = [self.latest[need].review or NO_REVIEW for need in step.depends_on]
             chance = math.prod(one.confidence for one in before_it)
             judged = replace(judged, confidence=judged.confidence * chance)
+        if reading.rivals:
+            note = f"one says {reading.answer}, another {', '.join(reading.rivals)}"
         self._record(
             Step(
                 text,
@@ -355,6 +357,8 @@ class _AskRun:
             sub_steps = [step for step in ordered if step.number and step.by not in ("", "joined")]
             unanswered = [step.question for step in sub_steps if step.answer is None]
             missing += unanswered or [self.question]
+        elif final.review is not None and final.review.support is Support.CONTRADICTORY:
+            missing.append(f"which document is right: {final.note or final.question}")
         elif not self._is_trusted(final.review):
             missing.append(f"sentences that say: {final.question} {final.answer}")
         answered = final is not None and not missing
@@ -373,7 +377,8 @@ class _AskRun:
         if judged is None:
             return False
         if judged.by == SpanReader.name:
-            return judged.confidence >= self.policy.min_probability
+            sure = judged.confidence >= self.policy.min_probability
+            return sure and judged.support is not Support.CONTRADICTORY
         if judged.confidence < self.policy.min_confidence:
             return False
         if self.policy.require_attribution:

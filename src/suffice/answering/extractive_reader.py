@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, takewhile
 
 from suffice.answering.answer_type import (
     COUNTRIES,
@@ -164,8 +164,15 @@ class Reading:
 def passage_from_document(document: Document) -> Passage:
     """The first sentences of a document, each of bounded length and on one line."""
     text = document.text[: MAX_SENTENCES * MAX_SENTENCE_CHARS]
-    lines = (" ".join(one.split())[:MAX_SENTENCE_CHARS] for one in sentences(text)[:MAX_SENTENCES])
+    found = (one for part in _NEW_LINE.split(text) for one in sentences(part))
+    lines = (" ".join(one.split())[:MAX_SENTENCE_CHARS] for one in islice(found, MAX_SENTENCES))
     return Passage(document.doc_id, document.title, tuple(lines))
+
+
+# Where a line is no continuation: a turn of a chat, an item, a heading, a line after a blank one.
+_NEW_LINE = re.compile(
+    r"\n(?=\s*(?:\[[^\]\n]{1,20}\]|[^\W\d_][\w .'’-]{0,30}:\s|[-*•#]|\d+[.)]\s|\n))"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ def review(
     if reading.answer is None:
         return NO_REVIEW
     if reading.by == SpanReader.name:  # its score is a probability, and the sentence has the answer
-        return Review(reading.score, reading.score, Support.ATTRIBUTABLE, reading.by)
+        support = Support.CONTRADICTORY if reading.rivals else Support.ATTRIBUTABLE
+        return Review(reading.score, reading.score, support, reading.by)
     support = classify_support(question, reading, passages, every=every, reranker=reranker)
     accuracy = min(max(reading.score, 0.0), 1.0)
     by = "rules" if reranker is None else "cross-encoder"

@@ -1,24 +1,41 @@
 """The reader that reads: the part of the passages that answers, as the gate's transformer finds it.
 
 Its score is the probability that the answer is right, learned from questions that it had not seen.
-An answer of another form than the question asks for (a person, and a number is found) is none. One
-that is unlikely, but that the rules find as well, is judged as theirs.
+An answer of another form than the question asks for (a person, and a number is found) is none, and
+so is one that its sentence speaks against (`roles`). Of two things that the question offers, the
+answer is one. A day or a number is looked for a second time, in the other documents: if one of them
+says as plainly something else, both are cited, and the review calls it a contradiction.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from suffice.answering.answer_type import AnswerType, find_spans, has_form
-from suffice.answering.extractive_reader import ExtractiveReader, Passage, Reading
-from suffice.text import title_key
+from suffice.answering.answer_type import (
+    AnswerType,
+    find_spans,
+    has_form,
+    parse_day,
+    parse_number,
+)
+from suffice.answering.extractive_reader import Passage, QuestionCues, Reading, stem
+from suffice.answering.roles import Agreement, agreement
+from suffice.answering.rule_planner import two_choices
+from suffice.text import names, title_key, tokens
 from suffice.types import Citation, FoundAnswer
 
 Fits = Callable[[str], bool]
 FindAnswer = Callable[[str, Sequence[str], Sequence[str], Fits], FoundAnswer | None]
-LIKELY = 0.5  # below, an answer that the rules find as well is judged as theirs
+_ASKS_USE = re.compile(
+    r"^what (?:does|do|did)\b.* do\W*$|\bpurpose of\b|\b(?:used|good|meant) for\W*$", re.IGNORECASE
+)
+EXACT = (AnswerType.DATE, AnswerType.NUMBER)  # of which one is right
+RIVAL = 0.3  # as likely, at least, is what speaks against an answer
+MIN_COVERED = 0.5  # share of the question's words in each of two sentences that disagree
+STATED = 0.75  # at least as likely is what its sentence says in plain words
 
 
 @runtime_checkable
@@ -43,26 +60,93 @@ class SpanReader:
     name = "reader"
 
     def __init__(self, find: FindAnswer) -> None:
-        self.find, self.rules = find, ExtractiveReader()
+        self.find = find
 
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
-        """The likeliest answer with its sentence; none where its form is not the one asked for."""
+        """The likeliest answer with its sentence; none where its form is not the one asked for, or
+        where the sentence says something else.
+        """
         titles = [one.title for one in passages]
         texts = [" ".join(one.sentences) for one in passages]
-        found = self.find(question, titles, texts, lambda said: has_form(said, answer_type))
+        choices = _choices(question) if answer_type is AnswerType.CHOICE else ()
+
+        def fits(said: str) -> bool:
+            return _is_one_of(said, choices) if choices else has_form(said, answer_type)
+
+        found = self.find(question, titles, texts, fits)
         if found is None or not found.text:
             return Reading(None, by=self.name)
         cited = _citation(passages[found.place], found.start)
-        if not has_form(found.text, answer_type):
+        if not fits(found.text):
             return Reading(None, (cited,), 0.0, self.name)
-        answer = found.text
+        answer, p = found.text, found.p
+        if answer in cited.text and not choices:  # neither yes, nor no, nor a title
+            said = agreement(question, cited.text, answer)
+            if said is Agreement.CONTRADICTED:
+                return Reading(None, (cited,), 0.0, self.name)
+            p = max(p, STATED) if said is Agreement.STATED else p
         if answer_type is AnswerType.PERSON:
             answer = _whole_name(answer, cited.text)
-        if found.p < LIKELY:  # the rules may vouch for it
-            by_rules = self.rules.read(question, answer_type, passages)
-            if title_key(by_rules.answer or "") == title_key(answer):
-                return replace(by_rules, by="both")
-        return Reading(answer, (cited,), found.p, self.name)
+        elif _ASKS_USE.search(question):
+            answer = _whole_clause(answer, cited.text)
+        reading = Reading(answer, (cited,), p, self.name)
+        others = [one for at, one in enumerate(passages) if at != found.place]
+        if answer_type in EXACT and p >= RIVAL and others:
+            return self._with_rival(question, answer_type, reading, others)
+        return reading
+
+    def _with_rival(
+        self,
+        question: str,
+        answer_type: AnswerType,
+        reading: Reading,
+        others: Sequence[Passage],
+    ) -> Reading:
+        """The reading, and what another document says instead, of all that this one is about."""
+        titles, texts = (one.title for one in others), (" ".join(one.sentences) for one in others)
+        found = self.find(question, [*titles], [*texts], lambda said: has_form(said, answer_type))
+        if found is None or found.p < RIVAL or not has_form(found.text, answer_type):
+            return reading
+        (first,), second = reading.citations, _citation(others[found.place], found.start)
+        cues = QuestionCues.from_question(question)
+        about, also = (
+            cues.covered_by(frozenset(map(stem, tokens(one.text)))) for one in (first, second)
+        )
+        # Each about somebody of its own: two births, no contradiction.
+        named, others_named = map(_named, (first.text, second.text))
+        apart = named - others_named and others_named - named
+        same = len(about) >= MIN_COVERED * len(cues.stems) and about <= also and not apart
+        if not same or not _values_differ(reading.answer or "", found.text):
+            return reading
+        return replace(reading, citations=(first, second), rivals=(found.text,))
+
+
+def _named(sentence: str) -> set[str]:
+    """Names, but not a single word that opens the sentence."""
+    found = (one for one in names(sentence) if " " in one or not sentence.startswith(one))
+    return set(map(title_key, found))
+
+
+def _values_differ(one: str, other: str) -> bool:
+    """Whether two days or numbers cannot both be right: "1994" and "19 April 1994" can."""
+    day, other_day = parse_day(one), parse_day(other)
+    if day is not None and other_day is not None:
+        return any(a != b for a, b in zip(day, other_day) if a and b)
+    number, other_number = parse_number(one), parse_number(other)
+    return number is not None and other_number is not None and number != other_number
+
+
+def _choices(question: str) -> tuple[str, ...]:
+    """The two things that a question offers; none where it cannot be told what they are."""
+    found = two_choices(" ".join(question.split()))
+    return found[1:] if found else ()
+
+
+def _is_one_of(said: str, choices: Sequence[str]) -> bool:
+    """Whether an answer names one of these, and not both alike."""
+    words = set(tokens(said))
+    shared = {len(words.intersection(tokens(one))) for one in choices}
+    return len(shared) > 1
 
 
 def _citation(passage: Passage, start: int) -> Citation:
@@ -79,3 +163,12 @@ def _whole_name(answer: str, sentence: str) -> str:
     """The name that an answer is a part of: "Ermengarde" of "Ermengarde of Tours"."""
     whole = (one.text for one in find_spans(sentence, AnswerType.PERSON))
     return next((one for one in whole if one.startswith(f"{answer} ")), answer)
+
+
+def _whole_clause(answer: str, sentence: str) -> str:
+    """What something does is said by the rest of the clause: not "concatenate" alone."""
+    start = sentence.find(answer)
+    end = re.search(r"[.;:](?:\s|$)|$", sentence[start + len(answer) :])
+    if start < 0 or end is None:
+        return answer
+    return sentence[start : start + len(answer) + end.start()].rstrip(" ,")

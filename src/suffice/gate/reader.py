@@ -45,8 +45,9 @@ TOP_NEEDED = 4
 KEPT_WINDOWS = 128
 ANSWER_FILE = "answers.json"  # in the reader's folder
 # How likely an answer is right is learned from: 1, the log-odds that there is an answer, those of
-# this one among all, those that the set is complete, and whether it is yes or no.
-ANSWER_SIGNS = ("constant", "some answer", "this answer", "complete", "yes or no")
+# this one among all, those that the set is complete, whether it is yes or no, and how many words
+# it has: long ones end in the wrong place more often.
+ANSWER_SIGNS = ("constant", "some answer", "this answer", "complete", "yes or no", "log words")
 ANSWER_TOKENS = 30  # of an answer, at most
 ANSWER_STARTS, ANSWER_ENDS = 24, 3  # places that are tried
 MAX_QUOTE = 300  # characters on either side of what matters most
@@ -183,10 +184,11 @@ class Reader:
         slot, start, end, text, p = _best_span(windows, outputs.spans, head, read, fits)
         kinds = outputs.answer
         nothing, span, yes, no = np.exp(kinds - np.logaddexp.reduce(kinds)).tolist()
-        if said := max(yes, no) > span:
+        if said := max(yes, no) > span and fits("yes"):
             text, p = ("yes", yes) if yes > no else ("no", no)
             slot, (start, end) = _best_evidence(windows, outputs.evidence, head, len(parts))
         signs = [1.0, log_odds(1 - nothing), log_odds(p), outputs.complete, float(said)]
+        signs.append(float(np.log(max(len(text.split()), 1))))
         at = hits.index(chosen[slot])
         return FoundAnswer(text, at, max(start, 0), max(end, 0), 0.0), np.array(signs)
 
