@@ -58,7 +58,8 @@ def result(name: str, seen: str, *, better: float) -> DomainResult:
     p = np.tile(after, (3, 1))
     p[:, :30] = np.nan
     answers, answered = (before > 0.5).astype(np.float64), (p > 0.5).astype(np.float64)
-    return DomainResult(name, seen, complete, before, answers, {30: p}, {30: answered})
+    best = np.where(complete, after, before)
+    return DomainResult(name, seen, complete, before, answers, {30: p}, {30: answered}, best)
 
 
 def test_a_study_says_what_is_reached_and_which_domain_is_worse(tmp_path: Path) -> None:
@@ -67,6 +68,9 @@ def test_a_study_says_what_is_reached_and_which_domain_is_worse(tmp_path: Path) 
     said = "\n".join(made.summary)
     assert "30 labels, unseen domains: AUROC +" in said
     assert "worse than unadapted beyond noise: spoilt" in said
+    assert "judged lists themselves, unseen domains: AUROC +" in said
+    assert "Debiased" in said
+    assert made.table("Oracle").cell("good", "gain") > 0
     assert [row[1] for row in made.table("Labels").rows] == [UNSEEN, KEPT, "all"]
     assert [line.name for line in made.figures[0].lines] == ["good"]  # type: ignore[union-attr]
     again = Study.load(made.save(tmp_path / "study.json"))

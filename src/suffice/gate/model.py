@@ -663,6 +663,10 @@ class GateModel:
         description = submodels.describe(batch)
         return description._replace(table=_append_extra(description.table, batch.extra))
 
+    def describes_like(self, other: GateModel) -> bool:
+        """Whether `describe` says the same: then one of the two need not be asked."""
+        return self._fitted is other._fitted and self._extra == other._extra
+
     def log_odds(self, table: Floats) -> Floats:
         """(questions, features) to (questions,)."""
         return self._ensemble.log_odds(table) if len(table) else np.zeros(0)
@@ -760,9 +764,11 @@ class LocalModel:
     model: GateModel
     calibration: Platt
 
-    def log_odds(self, batch: FeatureBatch) -> Floats:
-        """(questions,)."""
-        return self.calibration.log_odds(self.model.log_odds(self.model.describe(batch).table))
+    def log_odds(self, batch: FeatureBatch, base: GateModel, table: Floats) -> Floats:
+        """(questions,); the table is the base's, and its own where both have the same submodels."""
+        if not self.model.describes_like(base):
+            table = self.model.describe(batch).table
+        return self.calibration.log_odds(self.model.log_odds(table))
 
 
 @dataclass(frozen=True)
@@ -786,8 +792,8 @@ class CalibratedModel:
         description = self.base.describe(batch)
         if self.local is None:
             return description
-        table = np.column_stack([description.table, self.local.log_odds(batch)])
-        return description._replace(table=table)
+        local = self.local.log_odds(batch, self.base, description.table)
+        return description._replace(table=np.column_stack([description.table, local]))
 
     def log_odds(self, table: Floats) -> Floats:
         """(questions, features) to (questions,)."""
