@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from suffice_research import hipporag
 from suffice_research.bridge_quality import SHIPPED_MODEL
 from suffice_research.training.gate import JUDGED, QUESTIONS
 from suffice_research.training.sources import SOURCES
-from suffice_research.training.transfer import DRAWS
 
 GATE_PRESETS = {
     "standard": "It computes what the fast one computes, and a small transformer, the reader, reads the question with every hit "
@@ -51,16 +49,10 @@ ADAPTATION_COMMAND = (
 
 def gate_studies() -> dict[str, Study]:
     """The stored studies, by preset. What labels bring stands in a study of its own."""
-    found = {
+    return {
         preset: Study.load(gate_path(preset))
         for preset in GATE_PRESETS
         if gate_path(preset).is_file()
-    }
-    return {
-        preset: replace(
-            study, sections=tuple(one for one in study.sections if one.title != FEW_LABELS)
-        )
-        for preset, study in found.items()
     }
 
 
@@ -78,7 +70,7 @@ def gate_command(preset: str, study: Study | None = None) -> str:
     """What makes the gate and its study; for a study that was made with other numbers of questions,
     those.
     """
-    usual = {"questions": QUESTIONS[preset], "judged": JUDGED, "draws": DRAWS}
+    usual = {"questions": QUESTIONS[preset], "judged": JUDGED}
     odd = {
         name: study.settings[name]
         for name, value in usual.items()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.values import known
 
 from suffice.evaluation.gate_evaluation import run_gate
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
@@ -20,9 +18,8 @@ from suffice_research.controlled import controlled_collection
 from suffice_research.training import reader_data
 from suffice_research.training.gate import main, train_gate
 from suffice_research.training.gate_data import draw_lists
-from suffice_research.training.gate_study import Material, gate_study
+from suffice_research.training.gate_study import Material, gate_study, leave_one_out
 from suffice_research.training.promise import check_promise
-from suffice_research.training.transfer import leave_one_out, measure_transfer
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -119,23 +116,11 @@ def test_leaving_one_out_judges_with_the_others_only() -> None:
         names.extend(some)
         return gate
 
-    (found,) = leave_one_out(
-        {"east": training, "west": west}, {"west": west}, recipe, labels=(25, 999), draws=1
-    )
-    assert names == ["east"]
-    np.testing.assert_allclose(found.p, run_gate(gate, west).p)
-    assert found.auroc_adapted[0].value == found.auroc_adapted[0].value
-    assert found.auroc_adapted[999].value is None  # there are not so many questions
-
-
-def test_a_few_labels_of_the_new_set_make_an_honest_gate_of_a_liar() -> None:
-    _, gate = east()
-    west = draw_lists(collected(), lists=1)[100:]
-    scale = gate.model.calibration
-    lying = replace(scale, offset=scale.offset + 3)  # the same order, all believed complete
-    turned = replace(gate, model=replace(gate.model, calibration=lying))
-    found = measure_transfer("west", turned, west, labels=(50,), draws=1)
-    assert known(found.ece_adapted[50].value) < known(found.ece_adapted[0].value) - 0.1
+    sets = {"east": training, "west": west}
+    material = Material("fast", gate, sets, {}, [], {"west": west}, recipe, lambda _: gate)
+    ((name, found),) = leave_one_out(material)
+    assert (name, names) == ("west", ["east"])
+    np.testing.assert_allclose(found.probabilities, run_gate(gate, west).p)
 
 
 def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
@@ -143,7 +128,7 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
     _, gate = east()
     sets = {"east": cases[:100], "west": cases[100:]}
     messages: list[str] = []
-    options: dict[str, Any] = {"baselines": ["top score", "WIG"], "labels": (25,), "draws": 1}
+    options: dict[str, Any] = {"baselines": ["top score", "WIG"]}
     made = gate_study(
         Material(
             "fast",
@@ -159,7 +144,7 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
         messages.append,
     )
     assert [one.title for one in made.sections] == [
-        "As it ships", "Fitted on one data set", "The promise", ("On a data set it has not " "seen"), "With a few labels",
+        "As it ships", "Fitted on one data set", "The promise", "On a data set it has not seen",
     ]  # fmt: skip
     assert made.table("Fitted").cell("west", "n") == 140
     assert len(made.table("Promise").rows) == 3

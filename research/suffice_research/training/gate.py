@@ -38,7 +38,6 @@ from suffice_research.training.gate_data import (
 from suffice_research.training.gate_study import Material, gate_study, shipped_lists
 from suffice_research.training.reader_data import LEARN, STACK, TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
-from suffice_research.training.transfer import DRAWS
 
 __all__ = ["JUDGED", "QUESTIONS", "collect_training", "main", "train_gate"]
 
@@ -135,12 +134,6 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--judged", type=int, default=JUDGED, help="to measure on, of a data set at most"
     )
-    parser.add_argument(
-        "--draws",
-        type=int,
-        default=DRAWS,
-        help="of the questions to label, for the curve of labels",
-    )
     parser.add_argument("--seed", type=int, default=SEED)
     return parser
 
@@ -199,7 +192,6 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
             fit=fit,
             reranker=RERANKERS.get(DEFAULT_RERANKER)() if args.cross_encoder else None,
             seed=args.seed,
-            draws=args.draws,
             data={
                 str(file.relative_to(args.data)): sha256_of(file)
                 for name in training
@@ -208,7 +200,6 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
             settings={
                 "questions": args.questions or QUESTIONS[args.preset],
                 "judged": args.judged,
-                "draws": args.draws,
                 "ks": list(KS),
                 "without scores": WITHOUT_SCORES,
                 "without titles": WITHOUT_TITLES,

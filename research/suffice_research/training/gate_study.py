@@ -1,6 +1,6 @@
 """The gate's figures as one study: as it ships, on other questions of the sets it knows and on
-domains that neither it nor the reader has seen; fitted on one data set, and its promise; and with
-a few labels on a set that its stack has not seen.
+domains that neither it nor the reader has seen; fitted on one data set, and its promise; and on a
+set that its stack has not seen. What a few labels bring is a study of its own: `adaptation_study`.
 
 Every figure to reach stands beside the one measured. `suffice_research.training.gate` runs it;
 docs/results/gate.md and the model cards are made from the document that it writes.
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.evaluation.figures import Curves, Series
 from suffice.evaluation.gate_evaluation import (
     Fit,
     cross_validate_gate,
@@ -44,14 +43,15 @@ from suffice_research.baselines import (
 )
 from suffice_research.training.gate_data import without_titles
 from suffice_research.training.promise import PromiseResult, check_promise
-from suffice_research.training.transfer import DRAWS, LABELS, Recipe, TransferResult, leave_one_out
 
-__all__ = ["FLOORS", "JudgedLists", "Material", "gate_study", "shipped_lists"]
+__all__ = ["FLOORS", "JudgedLists", "Material", "gate_study", "leave_one_out", "shipped_lists"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Say = Callable[[str], None]
+# The lists of each data set to a gate.
+Recipe = Callable[[Mapping[str, Sequence[RetrievedQuestion]]], Gate]
 FOLDS = 5
-THREE = ("hotpotqa", "2wikimultihopqa", "musique")  # whose mean is to be reached after adapting
+THREE = ("hotpotqa", "2wikimultihopqa", "musique")
 # AUROC to reach, by preset: fitted on the set itself, and with the set left out.
 FLOORS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
     "fast": {
@@ -78,7 +78,7 @@ FLOORS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
         "left out": {},
     },
 }
-ADAPTED_FLOOR, ADAPTED_WITH, ECE_FLOOR = 0.86, 100, 0.03
+ECE_FLOOR = 0.03
 WITHOUT_TITLES_LOSS = 0.03  # of AUROC, at most
 
 
@@ -97,8 +97,6 @@ class Material:
     baselines: Sequence[str] | None = None  # by name; all of them unless told
     reranker: Reranker | None = None
     seed: int = 42
-    labels: Sequence[int] = LABELS
-    draws: int = DRAWS
     data: Mapping[str, str] = field(default_factory=dict)  # file -> sha256
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -123,21 +121,10 @@ def gate_study(material: Material, say: Say) -> Study:
         fitted.append(_run_folds(name, cases, material))
         say(f"fitted on folds of {name}: AUROC {_auroc(fitted[-1].predictions):.3f}")
     halfway = time.perf_counter()
-    left_out = []
-    options: dict[str, Any] = {
-        "labels": material.labels,
-        "draws": material.draws,
-        "seed": material.seed,
-    }
-    judged = leave_one_out(material.training, material.folds, material.recipe, **options)
-    for one in judged if material.folds else ():
-        left_out.append(one)
-        curve = ", ".join(
-            f"{n}: {value.value:.3f}"
-            for n, value in one.auroc_adapted.items()
-            if value.value is not None
-        )
-        say(f"without {one.name}: AUROC {_auroc(_truth(one, one.p)):.3f}; by labels {curve}")
+    left_out = {}
+    for name, predictions in leave_one_out(material):
+        left_out[name] = predictions
+        say(f"without {name}: AUROC {_auroc(predictions):.3f}")
     return Study(
         name=f"gate-{material.preset}",
         title=f"The gate, preset {material.preset}",
@@ -159,15 +146,13 @@ def gate_study(material: Material, say: Say) -> Study:
 
 
 def _fitted_sections(
-    fitted: Sequence[_FoldResult], left_out: Sequence[TransferResult], material: Material
+    fitted: Sequence[_FoldResult], left_out: Mapping[str, Predictions], material: Material
 ) -> Iterator[Section]:
     tables = _fitted_table(fitted, material), _baseline_table(fitted)
     yield Section("Fitted on one data set", tables, FITTED_SAYS)
     yield Section("The promise", (_promise_table(fitted),), PROMISE_SAYS)
     table = _left_out_table(left_out, material)
     yield Section("On a data set it has not seen", (table,), LEFT_OUT_SAYS)
-    shown = (*_label_tables(left_out), _label_curves(left_out, material))
-    yield Section("With a few labels", shown, LABELS_SAYS)
 
 
 # ---- as it ships
@@ -398,20 +383,26 @@ LEFT_OUT_SAYS = (
     "The shipped recipe fitted on all data sets but one, judged on that one. A reader has seen other questions of three of "
     "them: what it has not seen at all stands above."
 )
-LABELS_SAYS = (
-    "The same gates after `gate.adapt(examples)`. In each of the draws some questions are kept for judging, the same for every "
-    "number of labels; mean over the draws [lowest, highest]."
-)
 
 
-def _left_out_table(left_out: Sequence[TransferResult], material: Material) -> Table:
+def leave_one_out(material: Material) -> Iterator[tuple[str, Predictions]]:
+    """For each data set with folds: what a gate of all the others says of its lists.
+
+    Data sets share no questions, so leaving out the name leaves out the questions.
+    """
+    for name, cases in material.folds.items():
+        others = {other: lists for other, lists in material.training.items() if other != name}
+        p = material.recipe(others).probabilities(gate_inputs(cases))
+        yield name, Predictions([float(case.complete) for case in cases], np.asarray(p))
+
+
+def _left_out_table(left_out: Mapping[str, Predictions], material: Material) -> Table:
     floors = FLOORS[material.preset]["left out"]
     rows: list[tuple[Cell, ...]] = []
-    for one in left_out:
-        now = _truth(one, one.p)
-        auroc = WithPublished(interval(now, "auroc"), floors.get(one.name))
-        mean_p = float(one.p.mean())
-        rows.append((one.name, len(now), _share(now), mean_p, auroc, *_ece(now)))
+    for name, now in left_out.items():
+        auroc = WithPublished(interval(now, "auroc"), floors.get(name))
+        mean_p = float(now.probabilities.mean())
+        rows.append((name, len(now), _share(now), mean_p, auroc, *_ece(now)))
     columns = ("left out", "n", "complete", "said", "AUROC", "ECE", "ECE by chance")
     return Table(
         "Left out",
@@ -421,39 +412,7 @@ def _left_out_table(left_out: Sequence[TransferResult], material: Material) -> T
     )
 
 
-def _label_tables(left_out: Sequence[TransferResult]) -> tuple[Table, Table]:
-    counts = list(left_out[0].auroc_adapted) if left_out else []
-    columns = ("data set", *(f"{count} labels" for count in counts))
-    aurocs: list[tuple[Cell, ...]] = [(one.name, *one.auroc_adapted.values()) for one in left_out]
-    eces: list[tuple[Cell, ...]] = [(one.name, *one.ece_adapted.values()) for one in left_out]
-    if all(any(one.name == name for one in left_out) for name in THREE):
-        aurocs.append(("mean of the three", *(_mean_of_three(left_out, count) for count in counts)))
-    note = f"The three: {', '.join(THREE)}; to reach with {ADAPTED_WITH} labels: {ADAPTED_FLOOR}."
-    return Table("AUROC by labels", columns, tuple(aurocs), note), Table(
-        "ECE by labels", columns, tuple(eces)
-    )
-
-
-def _mean_of_three(left_out: Sequence[TransferResult], count: int) -> Cell:
-    values = [one.auroc_adapted[count].value for one in left_out if one.name in THREE]
-    mean = (
-        None if None in values else float(np.mean([value for value in values if value is not None]))
-    )
-    return WithPublished(mean, ADAPTED_FLOOR if count == ADAPTED_WITH else None)
-
-
-def _label_curves(left_out: Sequence[TransferResult], material: Material) -> Curves:
-    points = tuple(left_out[0].auroc_adapted) if left_out else ()
-    lines = tuple(Series(one.name, tuple(one.auroc_adapted.values())) for one in left_out)
-    title = f"A gate on a data set it has not seen, by labels ({material.preset})"
-    return Curves(title, "labelled questions", "AUROC", points, lines)
-
-
 # ---- figures
-
-
-def _truth(one: TransferResult, p: Floats) -> Predictions:
-    return Predictions(one.complete.astype(float), p)
 
 
 def _auroc(predictions: Predictions) -> float:
