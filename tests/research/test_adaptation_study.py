@@ -12,6 +12,7 @@ from suffice.evaluation.study import Study
 from suffice.gate import training
 from suffice.gate.gate import Gate
 from suffice.gate.training import LabelledQuestion, TrainingSet, build_training_set
+from suffice.numeric import sigmoid
 from suffice.testing import sample_questions
 from suffice_research.training import adaptation_study as study
 from suffice_research.training.adaptation_study import KEPT, UNSEEN, DomainResult, measure
@@ -75,6 +76,17 @@ def test_a_study_says_what_is_reached_and_which_domain_is_worse(tmp_path: Path) 
     assert [line.name for line in made.figures[0].lines] == ["good"]  # type: ignore[union-attr]
     again = Study.load(made.save(tmp_path / "study.json"))
     assert again.table("ECE").rows[0][0] == "good"
+
+
+def test_how_far_gates_are_off_is_found_from_labels_of_many_sets() -> None:
+    rng = np.random.default_rng(0)
+    odds, complete = [], []
+    for _ in range(12):
+        offset, slope = rng.normal(0, 1), rng.normal(1, 0.3)
+        odds.append(rng.normal(size=60) * 2)
+        complete.append(rng.random(60) < sigmoid(offset + slope * odds[-1]))
+    variances = study.level_variances(odds, complete)
+    assert variances == pytest.approx((1, 0.09), rel=0.9)
 
 
 def test_questions_that_a_gate_knows_are_named(gate: Gate) -> None:

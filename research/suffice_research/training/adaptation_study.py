@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.evaluation.figures import Curves, Series
-from suffice.evaluation.gate_evaluation import is_seen
+from suffice.evaluation.gate_evaluation import gate_inputs, is_seen
 from suffice.evaluation.metrics import auroc, brier, ece, ece_by_chance, ece_debiased
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.result_files import source_commit
@@ -40,20 +40,43 @@ from suffice.evaluation.significance import (
 )
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table
-from suffice.gate.gate import FAST, Gate
+from suffice.gate.gate import FAST, STANDARD, Gate
+from suffice.gate.model import CalibratedModel
 from suffice.gate.policy import PolicyRule
 from suffice.gate.reader import Reader
-from suffice.gate.training import LabelledQuestion, TrainingSet, adapt_gate, build_training_set
-from suffice.numeric import sigmoid
+from suffice.gate.training import (
+    LabelledQuestion,
+    TrainingSet,
+    adapt_gate,
+    build_training_set,
+    penalized_logistic,
+)
+from suffice.numeric import log_odds_array, sigmoid
 from suffice.storage import package_versions
+from suffice_research.training.gate import QUESTIONS as QUESTIONS_OF
+from suffice_research.training.gate import (
+    collect_training,
+    fast_of_learned,
+    read_ahead,
+    train_gate,
+)
 from suffice_research.training.gate_data import GateData
 from suffice_research.training.reader_data import TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
-__all__ = ["COUNTS", "DOMAINS", "Domain", "DomainResult", "adaptation_study", "main", "measure"]
+__all__ = [
+    "COUNTS",
+    "DOMAINS",
+    "Domain",
+    "DomainResult",
+    "adaptation_study",
+    "level_variances",
+    "main",
+    "measure",
+]
 
 Floats = npt.NDArray[np.float64]
-COUNTS = (20, 30, 50, 100, 200)
+COUNTS = (30, 100, 200)
 DRAWS = 4
 QUESTIONS = 300  # of a data set, that lists are drawn of
 MIN_JUDGED = 40  # lists, of each draw
@@ -182,7 +205,8 @@ def measure(
     side.
     """
     complete = lists.complete.astype(float)
-    before = _probabilities(gate.model, lists)
+    table = gate.model.base.describe(lists.batch).table  # of every adapted gate, too
+    before = _probabilities(gate.model, lists, table)
     _, group = np.unique(np.asarray(lists.groups, dtype=object).astype(str), return_inverse=True)
     p: dict[int, Floats] = {}
     answered: dict[int, Floats] = {}
@@ -204,21 +228,20 @@ def measure(
                 model, policy = fitted.model, fitted.policy
             except InputError:  # every one of so few has the same label: nothing to learn
                 pass
-            judged = _probabilities(model, lists.where(away))
+            judged = _probabilities(model, lists.where(away), table[away])
             p[count][draw, away] = judged
             answered[count][draw, away] = judged >= (policy.answer_at or np.inf)
     answers = (before >= (gate.policy.answer_at or np.inf)).astype(float)
-    best = best_weights(gate.model, lists)
+    best = best_weights(gate.model, lists, table)
     return DomainResult(name, seen, complete, before, answers, p, answered, best)
 
 
-def best_weights(model: Any, lists: TrainingSet) -> Floats:
+def best_weights(model: CalibratedModel, lists: TrainingSet, table: Floats) -> Floats:
     """The log-odds of lists by the weights of BLOCKS that rank these very lists best: no labels of
     other lists can give better ones.
     """
     from sklearn.linear_model import LogisticRegression  # late: of the `fit` extra
 
-    table = model.describe(lists.batch).table
     names = tuple(name for name in BLOCKS if name in model.profile.column)
     features = model.profile.standardize(table, names)
     rows = np.column_stack([model.log_odds(table), np.clip(features, -4, 4)])
@@ -226,8 +249,34 @@ def best_weights(model: Any, lists: TrainingSet) -> Floats:
     return np.asarray(fitted.decision_function(rows))
 
 
-def _probabilities(model: Any, lists: TrainingSet) -> Floats:
-    return np.asarray(sigmoid(model.log_odds(model.describe(lists.batch).table)))
+def _probabilities(model: CalibratedModel, lists: TrainingSet, table: Floats) -> Floats:
+    """(lists,), with the table that the base model makes of them."""
+    return np.asarray(sigmoid(model.log_odds(model.with_local(lists.batch, table))))
+
+
+# ---- how far a gate is off on a data set that it has not seen
+
+
+def level_variances(
+    odds: Sequence[Floats], complete: Sequence[npt.NDArray[np.bool_]]
+) -> tuple[float, float]:
+    """The variances of offset and slope under which the labels of these data sets are likeliest,
+    given the log-odds by gates that had not seen the set: empirical Bayes.
+    """
+    from scipy.optimize import minimize  # late: of the `fit` extra
+
+    sets = [
+        (np.column_stack([np.ones(len(one)), one]), labels.astype(float))
+        for one, labels in zip(odds, complete, strict=True)
+    ]
+    as_it_is = np.array([0.0, 1.0])
+
+    def surprise(logs: Floats) -> float:
+        penalties = np.exp(-np.clip(logs, -9, 9))
+        return -sum(penalized_logistic(*one, as_it_is, penalties)[1] for one in sets)
+
+    found = minimize(surprise, np.log([0.4, 0.1]), method="Nelder-Mead")
+    return float(np.exp(found.x[0])), float(np.exp(found.x[1]))
 
 
 # ---- figures, each the mean over the draws, from how often each list was drawn
@@ -521,7 +570,8 @@ def _options() -> argparse.ArgumentParser:
     )
     parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
     parser.add_argument("--readings", type=Path, help="where readings are kept for the next run")
-    parser.add_argument("--out", type=Path, required=True, help="the study, as JSON")
+    parser.add_argument("--out", type=Path, help="the study, as JSON")
+    parser.add_argument("--prior", action="store_true", help="measure the variances of the prior")
     parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
     parser.add_argument("--lists", type=int, help="of a domain, at most")
     parser.add_argument("--draws", type=int, default=DRAWS, help="of the labelled lists")
@@ -534,7 +584,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return exit_code(lambda: _run(args, ProgressLog()))
 
 
+def _run_prior(args: argparse.Namespace, say: ProgressLog) -> None:
+    """A gate without each data set, and how far it is off on it."""
+    reader = CachedReader(Reader(), args.readings, progress=say.progress)
+    data = GateData(args.data, only=args.only.split(",") if args.only else (), say=say)
+    training = collect_training(data, STANDARD, seed=args.seed)
+    read_ahead(reader, *training.values())
+    fast = fast_of_learned(data, questions=QUESTIONS_OF[FAST], seed=args.seed)
+    odds, complete = {}, {}
+    for name, lists in training.items():
+        others = {other: some for other, some in training.items() if other != name}
+        gate = train_gate(others, reader=reader, fast=fast, seed=args.seed)
+        odds[name] = log_odds_array(gate.probabilities(gate_inputs(lists)))
+        complete[name] = np.array([one.complete for one in lists], dtype=bool)
+        say(f"without {name}")
+    for left_out in (None, *odds):
+        kept = [name for name in odds if name != left_out]
+        offset, slope = level_variances([odds[n] for n in kept], [complete[n] for n in kept])
+        say(f"{left_out or 'no set'} left out: offset {offset:.3f}, slope {slope:.3f}")
+
+
 def _run(args: argparse.Namespace, say: ProgressLog) -> None:
+    if args.prior:
+        _run_prior(args, say)
+        return
+    if args.out is None:
+        raise InputError("--out is missing: the study, as JSON", hint="add --out FILE")
     gate, fast = Gate.load(), Gate.load(preset=FAST)
     names = {one.source for part in DOMAINS.values() for one in part}
     only = args.only.split(",") if args.only else sorted(names)

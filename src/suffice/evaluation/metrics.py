@@ -486,8 +486,8 @@ def ece_debiased(
     held = counts > 0
     share = np.bincount(where, truth, bins)[held] / counts[held]
     gap = np.abs(np.bincount(where, p, bins)[held] / counts[held] - share)
-    spread = np.maximum(np.sqrt(share * (1 - share) / counts[held]), 1e-12)
-    z = gap / spread
+    spread = np.sqrt(share * (1 - share) / counts[held])
+    z = gap / np.maximum(spread, 1e-12)
     tail = np.array([math.erf(one / math.sqrt(2)) for one in z])
     redrawn = spread * math.sqrt(2 / math.pi) * np.exp(-(z**2) / 2) + gap * tail
     return float(counts[held] @ (2 * gap - redrawn) / len(p))

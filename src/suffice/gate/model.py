@@ -614,14 +614,16 @@ class GateModel:
         return self._fit_ensemble(table, complete, sets, folds)
 
     def refit_ensemble(
-        self, batch: FeatureBatch, complete: Bools, groups: Sequence[str], *, seed: int
+        self, table: Floats, complete: Bools, groups: Sequence[str], *, seed: int
     ) -> GateModel:
-        """Another model with the same submodels, and an ensemble of these labels alone."""
+        """Another model with the same submodels, and an ensemble of these labels alone; the table
+        is what `describe` says.
+        """
         model = GateModel(self.words, seed=seed)
         model._submodels, model._extra = self._fitted, self._extra
         folds = list(_cross_folds(complete, groups, seed))
         sets = np.zeros(len(complete), dtype=object)
-        return model._fit_ensemble(self.describe(batch).table, complete, sets, folds)
+        return model._fit_ensemble(table, complete, sets, folds)
 
     def _fit_ensemble(
         self, table: Floats, complete: Bools, sets: npt.NDArray[Any], folds: Folds
@@ -764,10 +766,8 @@ class LocalModel:
     model: GateModel
     calibration: Platt
 
-    def log_odds(self, batch: FeatureBatch, base: GateModel, table: Floats) -> Floats:
-        """(questions,); the table is the base's, and its own where both have the same submodels."""
-        if not self.model.describes_like(base):
-            table = self.model.describe(batch).table
+    def log_odds(self, table: Floats) -> Floats:
+        """(questions, features) of its own model to (questions,)."""
         return self.calibration.log_odds(self.model.log_odds(table))
 
 
@@ -790,10 +790,16 @@ class CalibratedModel:
     def describe(self, batch: FeatureBatch) -> Description:
         """The base model's columns, and behind them the local model's log-odds."""
         description = self.base.describe(batch)
+        return description._replace(table=self.with_local(batch, description.table))
+
+    def with_local(self, batch: FeatureBatch, table: Floats) -> Floats:
+        """The base model's columns and the local model's log-odds."""
         if self.local is None:
-            return description
-        local = self.local.log_odds(batch, self.base, description.table)
-        return description._replace(table=np.column_stack([description.table, local]))
+            return table
+        own = table  # of the same submodels, until it is saved
+        if not self.local.model.describes_like(self.base):
+            own = self.local.model.describe(batch).table
+        return np.column_stack([table, self.local.log_odds(own)])
 
     def log_odds(self, table: Floats) -> Floats:
         """(questions, features) to (questions,)."""

@@ -56,6 +56,7 @@ TRANSFERABLE_PREFIXES = ("q_", "read", "relevant")
 OFFSET_VARIANCE, SLOPE_VARIANCE = 0.4, 0.09
 LEVELS = (0.1, 1.0, 4.0)  # times these: a corpus that is near, like most, or far
 PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0)  # on the weights of features
+MANY_LABELS = 1_000  # that need no prior but the weakest
 FIXED = 1e6  # the penalty on what is not fitted
 CORRECTION_FOLDS = 5
 MIN_OF_SET = 30  # questions, to say how far a data set lies off
@@ -342,7 +343,7 @@ def adapt_gate(
     table = base.describe(rest.batch).table
     odds = model.calibration.log_odds(base.log_odds(table))
     profile, local = model.profile.first(len(base.features)), None
-    if (found := _fit_local_model(rest, base, seed)) is not None:
+    if (found := _fit_local_model(rest, base, table, seed)) is not None:
         local, local_odds = found
         profile = profile.with_feature(LOCAL_FEATURE.name, float(np.median(local_odds)))
         table = np.column_stack([table, local_odds])
@@ -407,7 +408,7 @@ def fit_forms(examples: TrainingSet, seed: int) -> FormProfile:
 
 
 def _fit_local_model(
-    examples: TrainingSet, base: GateModel, seed: int
+    examples: TrainingSet, base: GateModel, table: Floats, seed: int
 ) -> tuple[LocalModel, Floats] | None:
     """The model of these labels alone, and its log-odds by models that had not seen the question.
 
@@ -418,9 +419,7 @@ def _fit_local_model(
         if examples.knows_needed:
             model = examples.fit_model(base.words, seed)
         else:
-            model = base.refit_ensemble(
-                examples.batch, examples.complete, examples.groups, seed=seed
-            )
+            model = base.refit_ensemble(table, examples.complete, examples.groups, seed=seed)
     except InputError:  # fewer of one label than there are folds
         return None
     calibration = Platt.fit(model.log_odds_at_fit, examples.complete)
@@ -508,6 +507,8 @@ def _priors(labels: int, local: Bools) -> list[_Prior]:
     kinds += [(level, FIXED, 1 / 3 / len(LEVELS)) for level in LEVELS]
     pairs = [(level, penalty) for level in LEVELS for penalty in PENALTIES]
     kinds += [(level, penalty, 1 / 3 / len(pairs)) for level, penalty in pairs]
+    if labels >= MANY_LABELS:
+        kinds = kinds[-1:]
     share = labels / (labels + LABELS_FOR_EQUAL_SAY)
     found = []
     for shared in (0.0, share) if local.any() else (0.0,):
@@ -526,7 +527,7 @@ def _average_over_priors(rows: Floats, target: Floats, local: Bools) -> tuple[Fl
     """
     fits, evidence, penalties = [], [], []
     for prior in _priors(len(rows), local):
-        weights, likelihood = _penalized_logistic(rows, target, prior.weights, prior.penalties)
+        weights, likelihood = penalized_logistic(rows, target, prior.weights, prior.penalties)
         if weights[1] >= 0:
             fits.append(weights)
             evidence.append(np.log(prior.chance) + likelihood)
@@ -535,7 +536,7 @@ def _average_over_priors(rows: Floats, target: Floats, local: Bools) -> tuple[Fl
     return np.asarray(share @ np.array(fits) / share.sum()), penalties[int(share.argmax())]
 
 
-def _penalized_logistic(
+def penalized_logistic(
     rows: Floats, target: Floats, prior: Floats, penalties: Floats
 ) -> tuple[Floats, float]:
     """Logistic regression pulled to a prior, and the log of its marginal likelihood (Laplace).
