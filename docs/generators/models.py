@@ -120,8 +120,10 @@ def gate_results(found: dict[str, Study]) -> str:
     if labels := adaptation():
         lines += [f"## {FEW_LABELS}\n", f"    {ADAPTATION_COMMAND}\n"]
         lines += ["What was to be reached:\n", *(f"- {line}" for line in labels.summary), ""]
-        for section in labels.sections:
-            lines += list(_gate_section(section, labels))[1:]
+        first, *others = labels.sections  # the first is what the heading says
+        lines += list(_gate_section(first, labels))[1:]
+        for section in others:
+            lines += _gate_section(section, labels)
     for preset, study in found.items():
         lines += [f"## Preset `{preset}`\n", f"    {gate_command(preset, study)}\n"]
         for section in study.sections:

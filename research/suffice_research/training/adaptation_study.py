@@ -237,9 +237,7 @@ def measure(
 
 
 def best_weights(model: CalibratedModel, lists: TrainingSet, table: Floats) -> Floats:
-    """The log-odds of lists by the weights of BLOCKS that rank these very lists best: no labels of
-    other lists can give better ones.
-    """
+    """The log-odds of lists by the weights of BLOCKS that suit these very lists best."""
     from sklearn.linear_model import LogisticRegression  # late: of the `fit` extra
 
     names = tuple(name for name in BLOCKS if name in model.profile.column)
@@ -390,11 +388,11 @@ SAYS = (
     "(Kumar, Liang and Ma 2019)."
 )
 ORACLE_SAYS = (
-    "How much of a better ranking there is to be learned. Oracle: the gate's log-odds and its largest blocks ("
+    "How much a better weighing could bring. Oracle: the gate's log-odds and its largest blocks ("
     + ", ".join(BLOCKS)
-    + "), weighed by "
-    "a logistic regression that was fitted to the judged lists themselves, with all their labels. No labels of other lists can give "
-    "better weights, so this is more than can be had."
+    + "), weighed by a "
+    "logistic regression that was fitted to the judged lists themselves, with all their labels: labels of other lists give no better weights "
+    "of these. `adapt` also weighs more features and a model of the labels alone, so with many labels it may pass the oracle."
 )
 
 
