@@ -266,8 +266,8 @@ def test_a_debiased_ece_is_nearer_to_the_true_one_than_the_plain():
     rng, p = np.random.default_rng(0), np.repeat([0.35, 0.65], 50)
     for off in (0.0, 0.05):
         drawn = [(rng.random(100) < p + off).astype(float) for _ in range(300)]
-        plain = np.mean([score(Predictions(one, p), "ece") for one in drawn])
-        debiased = np.mean([known(ece_debiased(one, p)) for one in drawn])
+        plain = float(np.mean([known(score(Predictions(one, p), "ece")) for one in drawn]))
+        debiased = float(np.mean([known(ece_debiased(one, p)) for one in drawn]))
         assert abs(debiased - off) < abs(plain - off)
     assert ece_debiased([0, 1], [0.0, 1.0]) == 0
     assert ece_debiased([], []) is None

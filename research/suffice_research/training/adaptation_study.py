@@ -236,7 +236,7 @@ def measure(
     return DomainResult(name, seen, complete, before, answers, p, answered, best)
 
 
-def best_weights(model: CalibratedModel, lists: TrainingSet, table: Floats) -> Floats:
+def best_weights(model: CalibratedModel, lists: TrainingSet, table: npt.NDArray[Any]) -> Floats:
     """The log-odds of lists by the weights of BLOCKS that suit these very lists best."""
     from sklearn.linear_model import LogisticRegression  # late: of the `fit` extra
 
@@ -247,7 +247,7 @@ def best_weights(model: CalibratedModel, lists: TrainingSet, table: Floats) -> F
     return np.asarray(fitted.decision_function(rows))
 
 
-def _probabilities(model: CalibratedModel, lists: TrainingSet, table: Floats) -> Floats:
+def _probabilities(model: CalibratedModel, lists: TrainingSet, table: npt.NDArray[Any]) -> Floats:
     """(lists,), with the table that the base model makes of them."""
     return np.asarray(sigmoid(model.log_odds(model.with_local(lists.batch, table))))
 

@@ -110,8 +110,8 @@ def check(
     if (spec := judge_spec(judge, judge_limit, judge_cache)) is not None:
         options["open_gate"] = spec.open_gate
     job = batch_check.check_job(GateRef.named(gate, preset), **options)
-    library = Library.open(store) if store else None
-    documents = corpus or (library and library.store)
+    texts = Library.open(store) if store else None
+    documents = corpus or (texts and texts.store)
     if run is not None and queries is not None and documents is not None:
         lines = batch_check.trec_log_lines([run, *(others or [])], queries, documents, bad)
     elif batch is None or str(batch) == "-":
@@ -122,7 +122,7 @@ def check(
     blocks = split_into_blocks(lines, batch_check.AT_ONCE, chars=lambda line: len(line.text))
     quiet = not sys.stderr.isatty() or sys.stdout.isatty()  # no bar between the verdicts
     with (
-        library or nullcontext(),
+        texts or nullcontext(),
         open_executor(scheduler, checkpoint) as executor,
         progress_bar(quiet=quiet) as progress,
     ):
