@@ -85,6 +85,23 @@ def test_hits_come_through_a_pipe_too(gate: Path, hits: Path) -> None:
     assert piped == as_json(suffice("check", QUESTION, "--hits", hits, "--gate", gate, "--json"))
 
 
+def test_a_library_is_searched_or_has_the_texts_of_ids(gate: Path, tmp_path: Path) -> None:
+    folder, question = tmp_path / "library", "Who taught Mary Somerville?"
+    documents = [Document(one["doc_id"], one["text"], title=one["title"]) for one in HITS]  # type: ignore[arg-type]
+    Library.build(folder, documents, encoder=None).close()
+    options = ("--gate", gate, "--json")
+    searched = as_json(suffice("check", question, "--library", folder, *options))
+    found = suffice("search", folder, question, "--json").stdout
+    assert searched == as_json(suffice("check", question, "--hits", "-", *options, given=found))
+    ids = json.dumps([*({"id": one["doc_id"]} for one in HITS), {"id": "nowhere"}, "a text"])
+    given = ("check", QUESTION, "--hits", "-")
+    named = as_json(suffice(*given, "--library", folder, *options, given=ids))
+    bare = as_json(suffice(*given, *options, given=ids))
+    assert named["p_complete"] != bare["p_complete"]
+    nameless = suffice("check", "--library", folder)
+    assert (nameless.exit_code, "needs the question" in nameless.stderr) == (2, True)
+
+
 def test_plain_texts_are_hits_and_no_hits_are_a_verdict(gate: Path, tmp_path: Path) -> None:
     for number, content in enumerate((["Ada was taught by Mary.", "Mary was taught by John."], [])):
         file = tmp_path / f"{number}.json"

@@ -15,6 +15,7 @@ from suffice.evaluation.metrics import (
     Predictions,
     Rankings,
     ece_by_chance,
+    ece_debiased,
     exact_match,
     judge_rankings,
     normalize_answer,
@@ -258,6 +259,20 @@ def test_fractions_fit_mae_but_not_auroc():
 def test_broken_predictions_are_input_errors(labels, probabilities):
     with pytest.raises(InputError):
         Predictions(labels, probabilities)
+
+
+def test_a_debiased_ece_is_nearer_to_the_true_one_than_the_plain():
+    """Two bins of a forecast that is 0.05 off in each, and of one that is true."""
+    rng, p = np.random.default_rng(0), np.repeat([0.35, 0.65], 50)
+    for off in (0.0, 0.05):
+        drawn = [(rng.random(100) < p + off).astype(float) for _ in range(300)]
+        plain = float(np.mean([known(score(Predictions(one, p), "ece")) for one in drawn]))
+        debiased = float(np.mean([known(ece_debiased(one, p)) for one in drawn]))
+        assert abs(debiased - off) < abs(plain - off)
+    assert ece_debiased([0, 1], [0.0, 1.0]) == 0
+    assert ece_debiased([], []) is None
+    with pytest.raises(InputError):
+        ece_debiased([1], [1.5])
 
 
 def test_an_honest_forecast_has_an_ece_by_chance_that_shrinks_with_the_questions():

@@ -24,7 +24,7 @@ from tests.small_gate import (
 from suffice.errors import InputError
 from suffice.gate.gate import Gate
 from suffice.gate.training import LabelledQuestion, fit_correction
-from suffice.numeric import log_odds_array
+from suffice.numeric import log_odds_array, sigmoid
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -143,8 +143,22 @@ def test_the_more_labels_the_more_say_a_places_own_model_has(labels: int, say: f
     found, _ = fit_correction(
         odds, own[:, None], truth, [str(at) for at in range(labels)], ("own",), seed=0
     )
-    assert found.slope == pytest.approx(1 - say, abs=0.1)
-    assert found.weights[0] == pytest.approx(say, abs=0.1)
+    assert found.slope == pytest.approx(1 - say, abs=0.15)
+    assert found.weights[0] == pytest.approx(say, abs=0.15)
+
+
+def test_labels_that_the_gate_explains_leave_it_nearly_as_it_is() -> None:
+    """And a feature that decides is found among many that do not."""
+    rng = np.random.default_rng(5)
+    odds, features = rng.normal(size=40) * 2, rng.normal(size=(40, 20))
+    groups, names = [str(at) for at in range(40)], tuple(map(str, range(20)))
+    chance = rng.random(40)
+    right, _ = fit_correction(odds, features, chance < sigmoid(odds), groups, names, seed=0)
+    assert np.abs(right.weights).max() < 0.05
+    decided = chance < sigmoid(odds * 0.3 + 3 * features[:, 7])
+    found, _ = fit_correction(odds, features, decided, groups, names, seed=0)
+    assert int(np.argmax(found.weights)) == 7
+    assert found.penalty <= 30
 
 
 def test_a_correction_finds_a_wrong_offset_from_25_labels() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,6 @@ LEARNED = {
 }
 
 
-FEW_LABELS = "With a few labels"
 STUDY_COMMANDS = {
     name: f"python -m suffice_research.training.{module} --data $DATA --readings FILE --out docs/results/runs/{name}.json"
     for name, module in (("adaptation", "adaptation_study"), ("familiarity", "familiarity"))
@@ -50,16 +48,10 @@ STUDY_COMMANDS = {
 
 def gate_studies() -> dict[str, Study]:
     """The stored studies, by preset. What labels bring stands in a study of its own."""
-    found = {
+    return {
         preset: Study.load(gate_path(preset))
         for preset in GATE_PRESETS
         if gate_path(preset).is_file()
-    }
-    return {
-        preset: replace(
-            study, sections=tuple(one for one in study.sections if one.title != FEW_LABELS)
-        )
-        for preset, study in found.items()
     }
 
 
@@ -126,11 +118,12 @@ def gate_results(found: dict[str, Study]) -> str:
     ]
     for name, command in STUDY_COMMANDS.items():
         if study := stored_study(name):
-            title = study.sections[0].title
-            lines += [f"## {title}\n", f"    {command}\n"]
+            first, *others = study.sections  # the first is what the heading says
+            lines += [f"## {first.title}\n", f"    {command}\n"]
             lines += ["What was to be reached:\n", *(f"- {line}" for line in study.summary), ""]
-            for section in study.sections:
-                lines += list(_gate_section(section, study))[1:]
+            lines += list(_gate_section(first, study))[1:]
+            for section in others:
+                lines += _gate_section(section, study)
     for preset, study in found.items():
         lines += [f"## Preset `{preset}`\n", f"    {gate_command(preset, study)}\n"]
         for section in study.sections:

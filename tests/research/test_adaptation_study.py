@@ -12,6 +12,7 @@ from suffice.evaluation.study import Study
 from suffice.gate import training
 from suffice.gate.gate import Gate
 from suffice.gate.training import LabelledQuestion, TrainingSet, build_training_set
+from suffice.numeric import sigmoid
 from suffice.testing import sample_questions
 from suffice_research.training import adaptation_study as study
 from suffice_research.training.adaptation_study import KEPT, UNSEEN, DomainResult, measure
@@ -58,7 +59,8 @@ def result(name: str, seen: str, *, better: float) -> DomainResult:
     p = np.tile(after, (3, 1))
     p[:, :30] = np.nan
     answers, answered = (before > 0.5).astype(np.float64), (p > 0.5).astype(np.float64)
-    return DomainResult(name, seen, complete, before, answers, {30: p}, {30: answered})
+    best = np.where(complete, after, before)
+    return DomainResult(name, seen, complete, before, answers, {30: p}, {30: answered}, best)
 
 
 def test_a_study_says_what_is_reached_and_which_domain_is_worse(tmp_path: Path) -> None:
@@ -67,10 +69,24 @@ def test_a_study_says_what_is_reached_and_which_domain_is_worse(tmp_path: Path) 
     said = "\n".join(made.summary)
     assert "30 labels, unseen domains: AUROC +" in said
     assert "worse than unadapted beyond noise: spoilt" in said
+    assert "judged lists themselves, unseen domains: AUROC +" in said
+    assert "Debiased" in said
+    assert float(made.table("Oracle").cell("good", "gain")) > 0  # type: ignore[arg-type]
     assert [row[1] for row in made.table("Labels").rows] == [UNSEEN, KEPT, "all"]
     assert [line.name for line in made.figures[0].lines] == ["good"]  # type: ignore[union-attr]
     again = Study.load(made.save(tmp_path / "study.json"))
     assert again.table("ECE").rows[0][0] == "good"
+
+
+def test_how_far_gates_are_off_is_found_from_labels_of_many_sets() -> None:
+    rng = np.random.default_rng(0)
+    odds, complete = [], []
+    for _ in range(12):
+        offset, slope = rng.normal(0, 1), rng.normal(1, 0.3)
+        odds.append(rng.normal(size=60) * 2)
+        complete.append(rng.random(60) < sigmoid(offset + slope * odds[-1]))
+    variances = study.level_variances(odds, complete)
+    assert variances == pytest.approx((1, 0.09), rel=0.9)
 
 
 def test_questions_that_a_gate_knows_are_named(gate: Gate) -> None:

@@ -6,6 +6,9 @@ learned from, or on other questions of domains that it has.
 Of each domain some lists are labelled and all others are judged, again and again with other draws,
 by `suffice.gate.training.adapt_gate`, which is what `suffice adapt` uses. Reading takes the time:
 what the reader says is kept in the file of readings.
+
+With `--prior` it measures instead how far level and scale are off on each data set by a gate of the
+others: the two variances in `suffice.gate.training`.
 """
 
 from __future__ import annotations
@@ -24,8 +27,8 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.evaluation.figures import Curves, Series
-from suffice.evaluation.gate_evaluation import is_seen
-from suffice.evaluation.metrics import auroc, brier, ece, ece_by_chance
+from suffice.evaluation.gate_evaluation import gate_inputs, is_seen
+from suffice.evaluation.metrics import auroc, brier, ece, ece_by_chance, ece_debiased
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
@@ -37,22 +40,45 @@ from suffice.evaluation.significance import (
 )
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table
-from suffice.gate.gate import FAST, Gate
+from suffice.gate.gate import FAST, STANDARD, Gate
+from suffice.gate.model import CalibratedModel
 from suffice.gate.policy import PolicyRule
 from suffice.gate.reader import Reader
-from suffice.gate.training import LabelledQuestion, TrainingSet, adapt_gate, build_training_set
-from suffice.numeric import sigmoid
+from suffice.gate.training import (
+    LabelledQuestion,
+    TrainingSet,
+    adapt_gate,
+    build_training_set,
+    penalized_logistic,
+)
+from suffice.numeric import log_odds_array, sigmoid
 from suffice.storage import package_versions
+from suffice_research.training.gate import QUESTIONS as QUESTIONS_OF
+from suffice_research.training.gate import (
+    collect_training,
+    fast_of_learned,
+    read_ahead,
+    train_gate,
+)
 from suffice_research.training.gate_data import GateData
 from suffice_research.training.reader_data import TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
-__all__ = ["COUNTS", "DOMAINS", "Domain", "DomainResult", "adaptation_study", "main", "measure"]
+__all__ = [
+    "COUNTS",
+    "DOMAINS",
+    "Domain",
+    "DomainResult",
+    "adaptation_study",
+    "level_variances",
+    "main",
+    "measure",
+]
 
 Floats = npt.NDArray[np.float64]
-COUNTS = (10, 20, 30, 50, 100)
+COUNTS = (30, 100, 200)
 DRAWS = 4
-QUESTIONS = 340  # of a data set, that lists are drawn of
+QUESTIONS = 300  # of a data set, that lists are drawn of
 MIN_JUDGED = 40  # lists, of each draw
 BINS = 10
 UNSEEN, KEPT = "unseen", "kept"
@@ -66,35 +92,35 @@ class Domain:
 
     source: str
     kind: str  # of `GateData`: "", "drawn" or "single sentences"
-    lists: int  # at most
 
     @property
     def name(self) -> str:
         return f"{self.source}, {self.kind}" if self.kind else self.source
 
 
-# As many lists as were read when the figures were made: a long list takes seconds.
 DOMAINS: Mapping[str, Sequence[Domain]] = {
     # Neither the reader nor the gate has learned from them.
     UNSEEN: (
-        Domain("covidqa", "", 100),
-        Domain("covidqa", "drawn", 138),
-        Domain("covidqa", "single sentences", 150),
-        Domain("everyday", "", 341),
-        Domain("everyday", "drawn", 341),
+        Domain("covidqa", ""),
+        Domain("covidqa", "drawn"),
+        Domain("covidqa", "single sentences"),
+        Domain("everyday", ""),
+        Domain("everyday", "drawn"),
     ),
     # Other questions of these were learned from; the words of these questions never were.
     KEPT: (
-        Domain("squad2", "drawn", 100),
-        Domain("policyqa", "", 100),
-        Domain("policyqa", "drawn", 206),
-        Domain("strategyqa", "", 170),
-        Domain("strategyqa", "drawn", 170),
-        Domain("entailmentbank", "", 105),
-        Domain("entailmentbank", "drawn", 105),
-        Domain("tatqa", "drawn", 125),
+        Domain("squad2", "drawn"),
+        Domain("policyqa", ""),
+        Domain("policyqa", "drawn"),
+        Domain("strategyqa", ""),
+        Domain("strategyqa", "drawn"),
+        Domain("entailmentbank", ""),
+        Domain("entailmentbank", "drawn"),
+        Domain("tatqa", "drawn"),
     ),
 }
+# What an oracle weighs anew, beside the gate's log-odds: what its largest blocks say.
+BLOCKS = ("read_complete", "read_weakest", "fast_odds", "held", "s_mean")
 
 
 @dataclass(frozen=True)
@@ -111,6 +137,7 @@ class DomainResult:
     answered_before: Floats
     p: Mapping[int, Floats]
     answered: Mapping[int, Floats]
+    oracle: Floats  # (lists,), by weights of BLOCKS that were fitted to these very lists
 
     def judged(self, count: int) -> npt.NDArray[np.bool_]:
         return ~np.isnan(self.p[count])
@@ -149,7 +176,7 @@ def draw_domains(
             texts = [case.question.text for case in lists]
             known = [any(flags) for flags in zip(*(is_seen(gate, texts) for gate in gates))]
             fresh = [case for case, flag in zip(lists, known, strict=True) if not flag]
-            found[one.name] = seen, fresh[: min(one.lists, most or one.lists)]
+            found[one.name] = seen, fresh[:most]
     return found
 
 
@@ -178,7 +205,8 @@ def measure(
     side.
     """
     complete = lists.complete.astype(float)
-    before = _probabilities(gate.model, lists)
+    table = gate.model.base.describe(lists.batch).table  # of every adapted gate, too
+    before = _probabilities(gate.model, lists, table)
     _, group = np.unique(np.asarray(lists.groups, dtype=object).astype(str), return_inverse=True)
     p: dict[int, Floats] = {}
     answered: dict[int, Floats] = {}
@@ -200,15 +228,53 @@ def measure(
                 model, policy = fitted.model, fitted.policy
             except InputError:  # every one of so few has the same label: nothing to learn
                 pass
-            judged = _probabilities(model, lists.where(away))
+            judged = _probabilities(model, lists.where(away), table[away])
             p[count][draw, away] = judged
             answered[count][draw, away] = judged >= (policy.answer_at or np.inf)
     answers = (before >= (gate.policy.answer_at or np.inf)).astype(float)
-    return DomainResult(name, seen, complete, before, answers, p, answered)
+    best = best_weights(gate.model, lists, table)
+    return DomainResult(name, seen, complete, before, answers, p, answered, best)
 
 
-def _probabilities(model: Any, lists: TrainingSet) -> Floats:
-    return np.asarray(sigmoid(model.log_odds(model.describe(lists.batch).table)))
+def best_weights(model: CalibratedModel, lists: TrainingSet, table: npt.NDArray[Any]) -> Floats:
+    """The log-odds of lists by the weights of BLOCKS that suit these very lists best."""
+    from sklearn.linear_model import LogisticRegression  # late: of the `fit` extra
+
+    names = tuple(name for name in BLOCKS if name in model.profile.column)
+    features = model.profile.standardize(table, names)
+    rows = np.column_stack([model.log_odds(table), np.clip(features, -4, 4)])
+    fitted = LogisticRegression(C=1.0, max_iter=1_000).fit(rows, lists.complete)
+    return np.asarray(fitted.decision_function(rows))
+
+
+def _probabilities(model: CalibratedModel, lists: TrainingSet, table: npt.NDArray[Any]) -> Floats:
+    """(lists,), with the table that the base model makes of them."""
+    return np.asarray(sigmoid(model.log_odds(model.with_local(lists.batch, table))))
+
+
+# ---- how far a gate is off on a data set that it has not seen
+
+
+def level_variances(
+    odds: Sequence[Floats], complete: Sequence[npt.NDArray[np.bool_]]
+) -> tuple[float, float]:
+    """The variances of offset and slope under which the labels of these data sets are likeliest,
+    given the log-odds by gates that had not seen the set: empirical Bayes.
+    """
+    from scipy.optimize import minimize  # late: of the `fit` extra
+
+    sets = [
+        (np.column_stack([np.ones(len(one)), one]), labels.astype(float))
+        for one, labels in zip(odds, complete, strict=True)
+    ]
+    as_it_is = np.array([0.0, 1.0])
+
+    def surprise(logs: Floats) -> float:
+        penalties = np.exp(-np.clip(logs, -9, 9))
+        return -sum(penalized_logistic(*one, as_it_is, penalties)[1] for one in sets)
+
+    found = minimize(surprise, np.log([0.4, 0.1]), method="Nelder-Mead")
+    return float(np.exp(found.x[0])), float(np.exp(found.x[1]))
 
 
 # ---- figures, each the mean over the draws, from how often each list was drawn
@@ -224,9 +290,22 @@ def _metric(one: DomainResult, count: int, metric: Any, *, adapted: bool) -> Sta
         for p in found:
             at = ~np.isnan(p)
             values.append(metric(one.complete[at], p[at], weights[:, at]))
-        return np.asarray(np.nanmean(values, axis=0))
+        return _over_draws(values)
 
     return figure
+
+
+def _over_draws(values: Sequence[Floats]) -> Floats:
+    """(draws, resamples) to the mean over draws. Resamples draw these anew as well, the same before
+    and after: which lists were labelled is a part of the noise.
+    """
+    found = np.asarray(values)
+    draws, resamples = found.shape
+    if resamples == 1:
+        return np.asarray(np.nanmean(found, axis=0))
+    counts = np.random.default_rng(SEED).multinomial(draws, np.full(draws, 1 / draws), resamples).T
+    known = np.where(np.isnan(found), 0, counts)
+    return np.asarray((known * np.nan_to_num(found)).sum(0) / np.maximum(known.sum(0), 1))
 
 
 def _right(one: DomainResult, count: int, *, adapted: bool) -> Statistic:
@@ -242,7 +321,7 @@ def _right(one: DomainResult, count: int, *, adapted: bool) -> Statistic:
             weights[:, at] @ row[at] / np.maximum(weights[:, at].sum(axis=1), 1)
             for row, at in zip(right, judged, strict=True)
         ]
-        return np.asarray(np.mean(shares, axis=0))
+        return _over_draws(shares)
 
     return share
 
@@ -252,6 +331,14 @@ def _statistic(one: DomainResult, count: int, name: str, *, adapted: bool = True
         return _right(one, count, adapted=adapted)
     metric = {"AUROC": auroc, "Brier": brier, "ECE": partial(ece, bins=BINS)}[name]
     return _metric(one, count, metric, adapted=adapted)
+
+
+def _debiased(one: DomainResult, count: int, *, adapted: bool = True) -> float:
+    values = []
+    for p in one.probabilities(count, adapted=adapted):
+        at = ~np.isnan(p)
+        values.append(ece_debiased(one.complete[at], p[at], bins=BINS) or 0.0)
+    return float(np.mean(values))
 
 
 def _chance(one: DomainResult, count: int, *, adapted: bool = True) -> float:
@@ -290,13 +377,22 @@ def _mean_of(
 # ---- the study
 
 SAYS = (
-    "The standard gate as it ships, adapted with so many yes and no as `suffice adapt` does. {draws} times some random lists of "
-    "a domain are labelled and all others are judged; a figure is the mean over these draws. In brackets: 95 % bootstrap interval over the judged lists; which lists were labelled adds "
-    "noise of its own. "
+    "The standard gate as it ships, adapted with so many yes and no by what `suffice adapt` uses. {draws} times some random lists of "
+    "a domain are labelled and all others are judged; a figure is the mean over these draws. In brackets: 95 % bootstrap interval over "
+    "the judged lists and the draws. "
     "Without labels: the same judged lists, by the gate as it ships. Unseen: neither the reader nor the gate has learned from the "
-    "domain. Kept: other questions of it were learned from. How much `adapt` shrinks was chosen with labels of some of these domains, also COVID-QA and everyday (decision 15): expect slightly less elsewhere. A domain takes "
-    f"part where {MIN_JUDGED} lists or more are left to judge. By chance: the ECE of these probabilities if every one were true, which few "
-    "judged lists cannot go below."
+    "domain. Kept: other questions of it were learned from. How `adapt` averages was chosen with labels of these domains (decision 15): "
+    "expect slightly less elsewhere. A domain takes "
+    f"part where {MIN_JUDGED} lists or more are left to judge, so more labels mean fewer domains. ECE by chance: that of these "
+    "probabilities if every one were true, which few judged lists cannot go below. ECE debiased: less what chance adds "
+    "(Kumar, Liang and Ma 2019)."
+)
+ORACLE_SAYS = (
+    "How much a better weighing could bring. Oracle: the gate's log-odds and its largest blocks ("
+    + ", ".join(BLOCKS)
+    + "), weighed by a "
+    "logistic regression that was fitted to the judged lists themselves, with all their labels: labels of other lists give no better weights "
+    "of these. `adapt` also weighs more features and a model of the labels alone, so with many labels it may pass the oracle."
 )
 
 
@@ -315,7 +411,10 @@ def adaptation_study(
         seed=seed,
         settings=settings,
         data={},
-        sections=(Section("With a few labels", shown, SAYS.format(draws=settings["draws"])),),
+        sections=(
+            Section("With a few labels", shown, SAYS.format(draws=settings["draws"])),
+            Section("What weights could bring", (_oracle_table(found),), ORACLE_SAYS),
+        ),
         summary=tuple(_summary(found)),
         timings={"measuring": seconds},
         commit=source_commit(),
@@ -329,7 +428,8 @@ def _groups(found: Sequence[DomainResult], count: int) -> Iterator[tuple[str, li
     for seen in (UNSEEN, KEPT):
         if some := [one for one in able if one.seen == seen]:
             yield seen, some
-    yield "all", able
+    if able:
+        yield "all", able
 
 
 def _summary_table(found: Sequence[DomainResult], counts: Sequence[int]) -> Table:
@@ -348,10 +448,15 @@ def _summary_table(found: Sequence[DomainResult], counts: Sequence[int]) -> Tabl
                 for adapted in (False, True)
             )
             chance = float(np.mean([_chance(one, count) for one in some]))
-            rows.append((*row, *eces, chance))
+            debiased = (
+                float(np.mean([_debiased(one, count, adapted=adapted) for one in some]))
+                for adapted in (False, True)
+            )
+            rows.append((*row, *eces, chance, *debiased))
     columns = (
         "labels", "domains", "n", "AUROC before", "AUROC", "gain", "Brier before", "Brier",
         "right before", "right", "ECE before", "ECE", "ECE by chance",
+        "debiased before", "ECE debiased",
     )  # fmt: skip
     note = "Means over domains. Right: answered where the list is complete, not answered where it is not."
     return Table("Labels", columns, tuple(rows), note)
@@ -381,6 +486,19 @@ def _domain_tables(found: Sequence[DomainResult], counts: Sequence[int]) -> Iter
     yield Table("Gain over the gate as it ships", columns, tuple(rows), note)
 
 
+def _oracle_table(found: Sequence[DomainResult]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for one in found:
+        every = np.ones((1, len(one.complete)))
+        before, best = (float(auroc(one.complete, x, every)[0]) for x in (one.before, one.oracle))
+        rows.append((one.name, one.seen, before, best, best - before))
+    for seen in (UNSEEN, KEPT):
+        some = np.array([row[2:] for row in rows if row[1] == seen], dtype=float)
+        if len(some):
+            rows.append(("mean", seen, *some.mean(0).tolist()))
+    return Table("Oracle", ("domain", "seen", "AUROC", "AUROC of the oracle", "gain"), tuple(rows))
+
+
 def _curves(found: Sequence[DomainResult], counts: Sequence[int]) -> Curves:
     lines = []
     for one in found:
@@ -406,17 +524,13 @@ def _summary(found: Sequence[DomainResult]) -> Iterator[str]:
                 f"[{gain.low or 0:+.3f}, {gain.high or 0:+.3f}]; to reach {wanted:+.2f}: "
                 f"{'reached' if value >= wanted else 'not reached'}."
             )
-    for count, most in MOST_ECE.items():
-        for seen, some in _groups(found, count):
-            if not some:
-                continue
-            lists = sum(len(one.complete) for one in some)
-            value = float(_mean_of(some, count, "ECE")(np.ones((1, lists)))[0])
-            chance = float(np.mean([_chance(one, count) for one in some]))
+    for row in _oracle_table(found).rows:
+        if row[0] == "mean":
             yield (
-                f"{count} labels, {seen} domains: ECE {value:.3f}, by chance {chance:.3f}; "
-                f"to reach {most:.2f}: {'reached' if value <= most else 'not reached'}."
+                f"The best weights of the gate's blocks for the judged lists themselves, {row[1]} "
+                f"domains: AUROC {float(row[4]):+.3f}."  # type: ignore[arg-type]
             )
+    yield from _ece_summary(found)
     for count in (30, 100):
         worse = []
         for one in found:
@@ -426,6 +540,22 @@ def _summary(found: Sequence[DomainResult]) -> Iterator[str]:
                     worse.append(one.name)
         said = ", ".join(worse) or "none"
         yield f"{count} labels: domains that are worse than unadapted beyond noise: {said}."
+
+
+def _ece_summary(found: Sequence[DomainResult]) -> Iterator[str]:
+    for count, most in MOST_ECE.items():
+        for seen, some in _groups(found, count):
+            lists = sum(len(one.complete) for one in some)
+            value = float(_mean_of(some, count, "ECE")(np.ones((1, lists)))[0])
+            chance = float(np.mean([_chance(one, count) for one in some]))
+            debiased = float(np.mean([_debiased(one, count) for one in some]))
+            reached = [
+                "reached" if figure <= most else "not reached" for figure in (value, debiased)
+            ]
+            yield (
+                f"{count} labels, {seen} domains: ECE {value:.3f}, by chance {chance:.3f}; to reach "
+                f"{most:.2f}: {reached[0]}. Debiased {debiased:.3f}: {reached[1]}."
+            )
 
 
 # ---- the command
@@ -438,7 +568,8 @@ def _options() -> argparse.ArgumentParser:
     )
     parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
     parser.add_argument("--readings", type=Path, help="where readings are kept for the next run")
-    parser.add_argument("--out", type=Path, required=True, help="the study, as JSON")
+    parser.add_argument("--out", type=Path, help="the study, as JSON")
+    parser.add_argument("--prior", action="store_true", help="measure the variances of the prior")
     parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
     parser.add_argument("--lists", type=int, help="of a domain, at most")
     parser.add_argument("--draws", type=int, default=DRAWS, help="of the labelled lists")
@@ -451,7 +582,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return exit_code(lambda: _run(args, ProgressLog()))
 
 
+def _run_prior(args: argparse.Namespace, say: ProgressLog) -> None:
+    """A gate without each data set, and how far it is off on it."""
+    reader = CachedReader(Reader(), args.readings, progress=say.progress)
+    data = GateData(args.data, only=args.only.split(",") if args.only else (), say=say)
+    training = collect_training(data, STANDARD, seed=args.seed)
+    read_ahead(reader, *training.values())
+    fast = fast_of_learned(data, questions=QUESTIONS_OF[FAST], seed=args.seed)
+    odds, complete = {}, {}
+    for name, lists in training.items():
+        others = {other: some for other, some in training.items() if other != name}
+        gate = train_gate(others, reader=reader, fast=fast, seed=args.seed)
+        odds[name] = log_odds_array(gate.probabilities(gate_inputs(lists)))
+        complete[name] = np.array([one.complete for one in lists], dtype=bool)
+        say(f"without {name}")
+    for left_out in (None, *odds):
+        kept = [name for name in odds if name != left_out]
+        offset, slope = level_variances([odds[n] for n in kept], [complete[n] for n in kept])
+        say(f"{left_out or 'no set'} left out: offset {offset:.3f}, slope {slope:.3f}")
+
+
 def _run(args: argparse.Namespace, say: ProgressLog) -> None:
+    if args.prior:
+        _run_prior(args, say)
+        return
+    if args.out is None:
+        raise InputError("--out is missing: the study, as JSON", hint="add --out FILE")
     gate, fast = Gate.load(), Gate.load(preset=FAST)
     names = {one.source for part in DOMAINS.values() for one in part}
     only = args.only.split(",") if args.only else sorted(names)

@@ -146,7 +146,8 @@ def _cost_line(trace: Trace) -> str:
     probability = f"p_complete {bars} {p[-1]:.2f}   " if p else ""
     cost = trace.cost
     money = f", {cost.money:.4f} of money" if cost.money else ""
-    spent = f"{cost.rounds} rounds, {cost.calls} calls, {cost.tokens:,} tokens"
+    rounds = f"{cost.rounds} round" + "s" * (cost.rounds != 1)
+    spent = f"{rounds}, {cost.calls} calls, {cost.tokens:,} tokens"
     return f"{probability}{spent}{money}, {cost.seconds:.1f} s"
 
 

@@ -1,7 +1,7 @@
 """`suffice check`: are these hits enough for this question?
 
-One question with its hits, a file of many, or a TREC run with its topics and corpus. Batches are
-read, checked and printed block by block: a file of millions needs little memory.
+One question with its hits or a library to search, a file of many, or a TREC run with its topics and
+corpus. Batches are read, checked and printed block by block: millions need little memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from suffice.storage import BadRecords
 
 HITS_EXAMPLE = 'a list like ["text", {"title": "...", "text": "..."}]'
-COMMAND_EXAMPLE = 'for example: suffice check "Who ...?" --hits hits.json'
+COMMAND_EXAMPLE = (
+    'for example: suffice check "Who ...?" --hits hits.json, or --library DIR to search one'
+)
+HITS_FOUND = 10  # by a search, unless --k says how many
 NEXT_STEP = {
     "answer": "generate the answer from these hits",
     "expand": "search for the lines under 'look for', add the hits, and check again",
@@ -54,6 +57,10 @@ def check(
     queries: Annotated[Path | None, Option(help="The run's questions: id, tab, question.")] = None,
     corpus: Annotated[Path | None, Option(help="The run's documents: JSON Lines.")] = None,
     store: opt.StoreAddress = None,
+    library: Annotated[
+        str | None, Option(help="Search this library, or take the texts of --hits from it.")
+    ] = None,
+    retriever: opt.DefaultRetriever = None,
     k: Annotated[int | None, Option(min=1, help="Only the first so many hits.")] = None,
     gate: opt.GateName = "default",
     preset: opt.Preset = "standard",
@@ -67,21 +74,25 @@ def check(
     json: opt.Json = False,
 ) -> None:
     """Check whether hits are enough: answer, expand or abstain."""
-    if sum(given is not None for given in (hits, batch, run)) != 1:
-        message = "give either --hits (with a question), --batch or --run"
+    of_one = hits or library  # both: ids, and where their texts are
+    if sum(given is not None for given in (of_one, batch, run)) != 1:
+        message = "give either --hits or --library (with a question), --batch or --run"
         raise InputError(message, hint=COMMAND_EXAMPLE)
     from suffice.gate.gate_ref import open_gate
 
-    if hits is not None:
+    if of_one is not None:
         if not question:
-            raise InputError("--hits needs the question", hint=COMMAND_EXAMPLE)
+            given = "--library" if hits is None else "--hits"
+            raise InputError(f"{given} needs the question", hint=COMMAND_EXAMPLE)
+        found = _find_hits(question, hits, library, retriever, k)
         spec = judge_spec(judge, judge_limit, judge_cache)
         loaded = open_gate(gate, preset) if spec is None else spec.on(open_gate(gate, preset))
-        _check_one(question, hits, k, loaded, rounds_left, json=json)
+        _check_one(question, found, str(hits or library), loaded, rounds_left, json=json)
         return
     if question:
         hint = "leave the question out"
-        raise InputError("a question goes with --hits; a batch brings its own", hint=hint)
+        message = "a question goes with --hits or --library; a batch brings its own"
+        raise InputError(message, hint=hint)
     if others and run is None:
         hint = "in a batch, use the field 'others'"
         raise InputError("--others goes with --run", hint=hint)
@@ -99,8 +110,8 @@ def check(
     if (spec := judge_spec(judge, judge_limit, judge_cache)) is not None:
         options["open_gate"] = spec.open_gate
     job = batch_check.check_job(GateRef.named(gate, preset), **options)
-    library = Library.open(store) if store else None
-    documents = corpus or (library and library.store)
+    texts = Library.open(store) if store else None
+    documents = corpus or (texts and texts.store)
     if run is not None and queries is not None and documents is not None:
         lines = batch_check.trec_log_lines([run, *(others or [])], queries, documents, bad)
     elif batch is None or str(batch) == "-":
@@ -111,7 +122,7 @@ def check(
     blocks = split_into_blocks(lines, batch_check.AT_ONCE, chars=lambda line: len(line.text))
     quiet = not sys.stderr.isatty() or sys.stdout.isatty()  # no bar between the verdicts
     with (
-        library or nullcontext(),
+        texts or nullcontext(),
         open_executor(scheduler, checkpoint) as executor,
         progress_bar(quiet=quiet) as progress,
     ):
@@ -120,22 +131,40 @@ def check(
     say_skipped(bad)
 
 
+def _find_hits(
+    question: str, path: Path | None, library: str | None, retriever: str | None, k: int | None
+) -> list[Any]:
+    """The hits of a file, with texts of the library where they have none; or the library's own."""
+    if library is None:
+        return _read_hits(path)[:k] if path else []
+    from suffice.library import Library
+
+    with Library.open(library) as opened:
+        if path is None:
+            return list(opened.search(question, k=k or HITS_FOUND, retriever=retriever))
+        hits = _read_hits(path)[:k]
+        ids = [_bare_id(hit) for hit in hits]
+        documents = iter(opened.get([one for one in ids if one is not None]))
+        return [hit if one is None else next(documents) or hit for hit, one in zip(hits, ids)]
+
+
+def _bare_id(hit: Any) -> str | None:
+    """The id of a hit that has no text; None of any other."""
+    if not isinstance(hit, dict) or hit.get("text"):
+        return None
+    found = hit.get("doc_id", hit.get("id"))
+    return found if isinstance(found, str) else None
+
+
 def _check_one(
-    question: str,
-    path: Path,
-    k: int | None,
-    gate: Gate,
-    rounds_left: int,
-    *,
-    json: bool,
+    question: str, hits: list[Any], origin: str, gate: Gate, rounds_left: int, *, json: bool
 ) -> None:
     from suffice.evaluation.batch_check import verdict_record
 
-    hits = _read_hits(path)[:k]
     try:
         verdict = gate.check(question, hits, rounds_left=rounds_left)
     except InputError as error:
-        raise InputError(f"{path}: {error}", hint=error.hint or HITS_EXAMPLE) from error
+        raise InputError(f"{origin}: {error}", hint=error.hint or HITS_EXAMPLE) from error
     if json:
         print_json(verdict_record(question, verdict))
     else:

@@ -181,7 +181,7 @@ def _hit_record(hit: Any, document: Document | None) -> dict[str, Any]:
     if document is None:
         record: dict[str, Any] = hit.as_json()
         return record
-    names = ("title", "source", "published_at")
+    names = ("title", "text", "source", "published_at")  # `suffice check --hits -` reads them
     record = {**hit.as_json(), **{name: getattr(document, name) for name in names}}
     return {**record, "extra": dict(document.extra)} if document.extra else record
 

@@ -174,12 +174,12 @@ def next_steps(record: LoopRecord) -> list[tuple[str, str]]:
             )
         more = "" if "ask" in record.settings else " --ask questions.txt"
         steps.append((what, f"{record.command}{more}"))
+    library, retriever = shlex.quote(record.library), shlex.quote(record.retriever)
+    check = f'suffice check "your question" --library {library} --retriever {retriever}'
     if not gate["adapted"] and gate["source"] and not any(x["is_worse"] for x in gate["checks"]):
-        check = 'suffice check "your question" --hits hits.json'
         steps.append(("The shipped gate is as good on these questions: use it as it is.", check))
     if gate["adapted"]:
-        check = f'suffice check "your question" --hits hits.json --gate {out}/{GATE_DIR}'
-        library = shlex.quote(record.library)
+        check = f"{check} --gate {out}/{GATE_DIR}"
         serve = f"suffice serve --library {library} --gate {out}/{GATE_DIR}"
         steps += [("Use the new gate.", check), ("Or serve it, with a page.", serve)]
     error = record.results.get("difficulty", {}).get("error")

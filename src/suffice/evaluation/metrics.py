@@ -469,6 +469,30 @@ def ece_by_chance(
     return float(np.mean([np.abs(one - expected).sum() for one in drawn]) / len(p))
 
 
+def ece_debiased(
+    labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10
+) -> float | None:
+    """The ECE less what chance adds to it, bin by bin; None without questions.
+
+    As Kumar, Liang and Ma do it (Verified Uncertainty Calibration, 2019): the share of positives of
+    a bin is a normal variable around the one observed, and the mean distance that this adds is
+    taken away. It corrects too little where the probabilities are true.
+    """
+    p, truth = _unit_interval(probabilities, "probabilities"), np.asarray(labels, dtype=float)
+    if not len(p):
+        return None
+    where = _bin_numbers(p, bins)
+    counts = np.bincount(where, minlength=bins)
+    held = counts > 0
+    share = np.bincount(where, truth, bins)[held] / counts[held]
+    gap = np.abs(np.bincount(where, p, bins)[held] / counts[held] - share)
+    spread = np.sqrt(share * (1 - share) / counts[held])
+    z = gap / np.maximum(spread, 1e-12)
+    tail = np.array([math.erf(one / math.sqrt(2)) for one in z])
+    redrawn = spread * math.sqrt(2 / math.pi) * np.exp(-(z**2) / 2) + gap * tail
+    return float(counts[held] @ (2 * gap - redrawn) / len(p))
+
+
 @dataclass(frozen=True, slots=True)
 class ProbabilityMetric:
     """A name, what it means, and the function."""

@@ -198,7 +198,7 @@ class Correction:
     slope: float
     weights: tuple[float, ...]
     names: tuple[str, ...]  # of the features
-    penalty: float  # chosen by cross-validation
+    penalty: float  # on these weights, by the prior that fits best
 
     def __post_init__(self) -> None:
         numbers = (*self.weights, self.offset, self.slope, self.penalty)

@@ -620,14 +620,16 @@ class GateModel:
         return self._fit_ensemble(table, complete, sets, folds)
 
     def refit_ensemble(
-        self, batch: FeatureBatch, complete: Bools, groups: Sequence[str], *, seed: int
+        self, table: Floats, complete: Bools, groups: Sequence[str], *, seed: int
     ) -> GateModel:
-        """Another model with the same submodels, and an ensemble of these labels alone."""
+        """Another model with the same submodels, and an ensemble of these labels alone; the table
+        is what `describe` says.
+        """
         model = GateModel(self.words, seed=seed)
         model._submodels, model._extra = self._fitted, self._extra
         folds = list(_cross_folds(complete, groups, seed))
         sets = np.zeros(len(complete), dtype=object)
-        return model._fit_ensemble(self.describe(batch).table, complete, sets, folds)
+        return model._fit_ensemble(table, complete, sets, folds)
 
     def _fit_ensemble(
         self, table: Floats, complete: Bools, sets: npt.NDArray[Any], folds: Folds
@@ -679,6 +681,10 @@ class GateModel:
             raise InputError(f"extra features are {given}, the model was fitted with {wanted}")
         description = submodels.describe(batch)
         return description._replace(table=_append_extra(description.table, batch.extra))
+
+    def describes_like(self, other: GateModel) -> bool:
+        """Whether `describe` says the same: then one of the two need not be asked."""
+        return self._fitted is other._fitted and self._extra == other._extra
 
     def log_odds(self, table: Floats) -> Floats:
         """(questions, features) to (questions,)."""
@@ -777,9 +783,9 @@ class LocalModel:
     model: GateModel
     calibration: Platt
 
-    def log_odds(self, batch: FeatureBatch) -> Floats:
-        """(questions,)."""
-        return self.calibration.log_odds(self.model.log_odds(self.model.describe(batch).table))
+    def log_odds(self, table: Floats) -> Floats:
+        """(questions, features) of its own model to (questions,)."""
+        return self.calibration.log_odds(self.model.log_odds(table))
 
 
 @dataclass(frozen=True)
@@ -801,10 +807,16 @@ class CalibratedModel:
     def describe(self, batch: FeatureBatch) -> Description:
         """The base model's columns, and behind them the local model's log-odds."""
         description = self.base.describe(batch)
+        return description._replace(table=self.with_local(batch, description.table))
+
+    def with_local(self, batch: FeatureBatch, table: Floats) -> Floats:
+        """The base model's columns and the local model's log-odds."""
         if self.local is None:
-            return description
-        table = np.column_stack([description.table, self.local.log_odds(batch)])
-        return description._replace(table=table)
+            return table
+        own = table  # of the same submodels, until it is saved
+        if not self.local.model.describes_like(self.base):
+            own = self.local.model.describe(batch).table
+        return np.column_stack([table, self.local.log_odds(own)])
 
     def log_odds(self, table: Floats) -> Floats:
         """(questions, features) to (questions,)."""

@@ -44,15 +44,20 @@ MIN_TO_FIT, MIN_TO_ADAPT = 60, 10  # labelled questions
 PROMISE_FOLDS = 5  # one of so many parts is kept for a promise
 MAX_KINDS = 12  # question kinds and labels that are learned, the most frequent first
 MIN_KIND_COUNT = 5  # questions of a kind
-# The gate's features that a correction may weigh anew, chosen on data sets it was not fitted on.
+# The gate's features that a correction may weigh anew, beside those of the question and the reader.
 TRANSFERABLE_FEATURES = (
     "guess_hops", "weakest", "short", "p1", "p2", "p3", "p4", "held", "pair", "triple", "absent",
     "absent1", "cov_any", "resolved", "dangling", "named", "names_no_text", "missing_words",
-    "lacks", "cov_sources", "s_mean",
+    "lacks", "cov_sources", "s_mean", "fast_odds",
 )  # fmt: skip
-# Strongest first: of those that cannot be told apart, the least change.
-PENALTIES = (3000.0, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
-OFFSET_PENALTY = 1.0
+TRANSFERABLE_PREFIXES = ("q_", "read", "relevant")
+# How far the gate's level and scale are off on a data set that it was not fitted on: the variances
+# of offset and slope over thirteen sets (`suffice_research.training.adaptation_study --prior`).
+OFFSET_VARIANCE, SLOPE_VARIANCE = 0.4, 0.09
+LEVELS = (0.1, 1.0, 4.0)  # times these: a corpus that is near, like most, or far
+PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0)  # on the weights of features
+MANY_LABELS = 1_000  # that need no prior but the weakest
+FIXED = 1e6  # the penalty on what is not fitted
 CORRECTION_FOLDS = 5
 MIN_OF_SET = 30  # questions, to say how far a data set lies off
 SHIFT_GROUP, SHIFT_QUANTILE = 50, 0.95  # questions of similar log-odds, and most of such groups
@@ -339,7 +344,7 @@ def adapt_gate(
     table = base.describe(rest.batch).table
     odds = model.calibration.log_odds(base.log_odds(table))
     profile, local = model.profile.first(len(base.features)), None
-    if (found := _fit_local_model(rest, base, seed)) is not None:
+    if (found := _fit_local_model(rest, base, table, seed)) is not None:
         local, local_odds = found
         profile = profile.with_feature(LOCAL_FEATURE.name, float(np.median(local_odds)))
         table = np.column_stack([table, local_odds])
@@ -410,7 +415,7 @@ def fit_forms(examples: TrainingSet, seed: int) -> FormProfile:
 
 
 def _fit_local_model(
-    examples: TrainingSet, base: GateModel, seed: int
+    examples: TrainingSet, base: GateModel, table: Floats, seed: int
 ) -> tuple[LocalModel, Floats] | None:
     """The model of these labels alone, and its log-odds by models that had not seen the question.
 
@@ -421,9 +426,7 @@ def _fit_local_model(
         if examples.knows_needed:
             model = examples.fit_model(base.words, seed)
         else:
-            model = base.refit_ensemble(
-                examples.batch, examples.complete, examples.groups, seed=seed
-            )
+            model = base.refit_ensemble(table, examples.complete, examples.groups, seed=seed)
     except InputError:  # fewer of one label than there are folds
         return None
     calibration = Platt.fit(model.log_odds_at_fit, examples.complete)
@@ -446,7 +449,7 @@ def _fit_after(
 def _transferable(names: Sequence[str]) -> tuple[str, ...]:
     """Features that a correction may weigh."""
     chosen = {*TRANSFERABLE_FEATURES, LOCAL_FEATURE.name}
-    return tuple(name for name in names if name in chosen or name.startswith("q_"))
+    return tuple(name for name in names if name in chosen or name.startswith(TRANSFERABLE_PREFIXES))
 
 
 def _fingerprint(examples: TrainingSet) -> str:
@@ -469,70 +472,108 @@ def fit_correction(
     *,
     seed: int,
 ) -> tuple[Correction, Floats]:
-    """A correction that is good on held-out groups, and the held-out log-odds.
+    """A correction of the log-odds, and the log-odds by corrections that other groups gave.
 
-    With few labels it must not wander: a penalty pulls it to a prior. By the prior the gate's
-    log-odds and those of a local model share the weight, the local ones by the number of labels;
-    all other weights are 0. The offset carries the share of complete sets and is nearly free.
-    Of the penalties whose log loss is within one standard error of the best, the strongest is
-    chosen, and none under which the gate's log-odds count the wrong way round.
+    It is an average over priors: that the gate is right as it is, that its level and scale are off,
+    or that features need other weights as well; each nearer or farther. A prior counts by how well
+    it foretold the labels (its marginal likelihood), so that few labels, or labels that the gate
+    explains, change little, and labels that it does not explain change much.
     """
     limits = feature_limits(names)
     ones, within = np.ones(len(odds)), np.clip(features, -limits, limits)
     rows = np.column_stack([ones, odds, within]).astype(np.float64)
-    say = len(odds) / LABELS_FOR_EQUAL_SAY
-    local = np.array([name == LOCAL_FEATURE.name for name in names])
-    prior = np.array([0.0, 1 / (1 + say) if local.any() else 1.0, *(local * say / (1 + say))])
+    local = np.array([name == LOCAL_FEATURE.name for name in names], dtype=bool)
     target = complete.astype(np.float64)
+    weights, penalty = _average_over_priors(rows, target, local)
     folds = group_folds(groups, CORRECTION_FOLDS, seed)
-    found: list[Correction] = []
-    held_out: list[Floats] = []
-    for penalty in PENALTIES:
-        weights = _penalized_logistic(rows, target, prior, penalty)
-        if weights[1] < 0 and found:
-            continue
-        odds_out = np.empty(len(odds))
-        for fold in range(CORRECTION_FOLDS):
-            away = folds == fold
-            if away.any():
-                part = _penalized_logistic(rows[~away], target[~away], prior, penalty)
-                odds_out[away] = rows[away] @ part
-        offset, slope, *rest = weights.tolist()
-        found.append(Correction(offset, slope, tuple(rest), names, penalty))
-        held_out.append(odds_out)
-    chosen = _least_change([np.logaddexp(0, np.where(complete, -one, one)) for one in held_out])
-    return found[chosen], held_out[chosen]
+    held_out = np.empty(len(odds))
+    for fold in range(CORRECTION_FOLDS):
+        away = folds == fold
+        if away.any():
+            part, _ = _average_over_priors(rows[~away], target[~away], local)
+            held_out[away] = rows[away] @ part
+    offset, slope, *rest = weights.tolist()
+    return Correction(offset, slope, tuple(rest), names, penalty), held_out
 
 
-def _least_change(losses: Sequence[Floats]) -> int:
-    """The first whose mean loss is within one standard error of the best."""
-    best = losses[int(np.argmin([one.mean() for one in losses]))]
-    for at, one in enumerate(losses):
-        worse = one - best
-        if worse.mean() <= worse.std() / np.sqrt(max(len(worse) - 1, 1)):
-            return at
-    return 0
+class _Prior(NamedTuple):
+    """Weights before a label is seen, how firmly each is held, and how likely such a corpus is."""
+
+    weights: Floats
+    penalties: Floats
+    chance: float
 
 
-def _penalized_logistic(rows: Floats, target: Floats, prior: Floats, penalty: float) -> Floats:
-    """Logistic regression pulled to a prior, by Newton's method with steps that never climb."""
-    pull = np.full(rows.shape[1], penalty)
-    pull[0] = OFFSET_PENALTY
+def _priors(labels: int, local: Bools) -> list[_Prior]:
+    """As the gate is; with another level and scale; with other weights of features: alike likely.
+
+    `local` marks the log-odds of a local model. Where there are some, every second prior has them
+    share the weight with the gate's: the more labels, the more.
+    """
+    kinds = [(0.0, FIXED, 1 / 3)]
+    kinds += [(level, FIXED, 1 / 3 / len(LEVELS)) for level in LEVELS]
+    pairs = [(level, penalty) for level in LEVELS for penalty in PENALTIES]
+    kinds += [(level, penalty, 1 / 3 / len(pairs)) for level, penalty in pairs]
+    if labels >= MANY_LABELS:
+        kinds = kinds[-1:]
+    share = labels / (labels + LABELS_FOR_EQUAL_SAY)
+    found = []
+    for shared in (0.0, share) if local.any() else (0.0,):
+        weights = np.concatenate([[0.0, 1 - shared], local * shared])
+        for level, penalty, chance in kinds:
+            scale = 1 / (level * SLOPE_VARIANCE) if level else FIXED
+            rest = np.where(local, scale if shared else FIXED, penalty)
+            offset = 1 / (level * OFFSET_VARIANCE) if level else FIXED
+            found.append(_Prior(weights, np.concatenate([[offset, scale], rest]), chance))
+    return found
+
+
+def _average_over_priors(rows: Floats, target: Floats, local: Bools) -> tuple[Floats, float]:
+    """Weights by every prior, weighed by what it says about the labels; and the penalty on features
+    of the prior that says most. Weights that turn the gate round do not count.
+    """
+    fits, evidence, penalties = [], [], []
+    for prior in _priors(len(rows), local):
+        weights, likelihood = penalized_logistic(rows, target, prior.weights, prior.penalties)
+        if weights[1] >= 0:
+            fits.append(weights)
+            evidence.append(np.log(prior.chance) + likelihood)
+            penalties.append(float(prior.penalties[2:][~local].min(initial=FIXED)))
+    share = np.exp(np.array(evidence) - max(evidence))
+    return np.asarray(share @ np.array(fits) / share.sum()), penalties[int(share.argmax())]
+
+
+def penalized_logistic(
+    rows: Floats, target: Floats, prior: Floats, penalties: Floats
+) -> tuple[Floats, float]:
+    """Logistic regression pulled to a prior, and the log of its marginal likelihood (Laplace).
+
+    By Newton's method with steps that never climb. Weights at the penalty FIXED stay.
+    """
+    free = penalties < FIXED
+    some, pull, middle = rows[:, free], penalties[free], prior[free]
+    kept = rows[:, ~free] @ prior[~free]
 
     def loss(weights: Floats) -> float:
-        odds = rows @ weights
-        pulled = pull @ (weights - prior) ** 2 / 2
+        odds = kept + some @ weights
+        pulled = pull @ (weights - middle) ** 2 / 2
         return float(np.logaddexp(0, odds).sum() - target @ odds + pulled)
 
-    found, now = prior.copy(), loss(prior)
+    def curve(weights: Floats) -> tuple[Floats, Floats]:
+        p = sigmoid(kept + some @ weights)
+        spread = (some * np.maximum(p * (1 - p), 1e-6)[:, None]).T @ some
+        return p, spread + np.diag(pull)
+
+    found, now = middle.copy(), loss(middle)
     for _ in range(50):
-        p = sigmoid(rows @ found)
-        slope = rows.T @ (p - target) + pull * (found - prior)
-        curve = (rows * np.maximum(p * (1 - p), 1e-6)[:, None]).T @ rows + np.diag(pull)
-        step = np.linalg.solve(curve, slope)
-        while np.abs(step).max() > 1e-7 and (then := loss(found - step)) > now:
+        p, bend = curve(found)
+        step = np.linalg.solve(bend, some.T @ (p - target) + pull * (found - middle))
+        while np.abs(step).max(initial=0) > 1e-6 and (then := loss(found - step)) > now:
             step = step / 2
-        if np.abs(step).max() <= 1e-7:
+        if np.abs(step).max(initial=0) <= 1e-6:
             break
         found, now = found - step, then
-    return found
+    weights = prior.copy()
+    weights[free] = found
+    volume = np.log(pull).sum() - np.linalg.slogdet(curve(found)[1])[1]
+    return weights, float(volume / 2 - now)
