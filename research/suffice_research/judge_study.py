@@ -159,7 +159,7 @@ def _read(args: argparse.Namespace, say: ProgressLog) -> None:
                          "threshold": gate.policy.answer_at})  # fmt: skip
     write_atomically(args.out, (json.dumps(row) + "\n" for row in rows))
     say(f"{len(rows)} lists at {args.out}")
-    tried = []
+    tried: list[dict[str, Any]] = []
     for domain in SIZES:
         some = [one for one in lists if one.domain == domain][:ORDERED]
         for at, one in enumerate(some):
@@ -919,9 +919,11 @@ def _summary(
             f"{format_cell(interval(judged, 'auroc'))} by the judge alone, which says yes to {np.mean(said):.0%}. With all "
             f"questions allowed, both together gain {shown}."
         )
-    quarters = [row for row in quarter.rows if row[1] == QUARTER_AT and row[6] is not None]
-    shown = ", ".join(f"{row[6].value:.0%} ({row[0]}, where the best order expects {row[7]:.0%})"
-                      for row in quarters)  # fmt: skip
+    shown = ", ".join(
+        f"{row[6].value:.0%} ({row[0]}, where the best order expects {row[7]:.0%})"
+        for row in quarter.rows
+        if row[1] == QUARTER_AT and isinstance(row[6], Interval)
+    )
     lines.append(
         f"A simulated judge of accuracy {QUARTER_AT}: a quarter of the calls gives this share of what all of them gain for decisions: {shown}."
     )

@@ -48,7 +48,7 @@ _CLAUSE_END = re.compile(
 _FRONTED = re.compile(r"^(?:In|On|At|For|During|Before|After|Since|With|By)\b[^,;.]*,\s+")
 _SHARES_SUBJECT = re.compile(r"\s*(?:he|she|it|they|we|you|I|both|all of them)\b", re.IGNORECASE)
 _SUBSTITUTES = frozenset("one ones it them that so".split())
-_IRREGULAR = {
+_IRREGULAR: dict[str, str] = {
     form: group.split()[0] for group in _WORDS["irregular"].split(";") for form in group.split()
 }
 _UNCHANGED = frozenset(_WORDS["unchanged"].split())
