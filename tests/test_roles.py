@@ -26,6 +26,10 @@ STATED, UNKNOWN, CONTRADICTED = Agreement
         ("Who is older than Bea?", "Bea is older than Carl.", "Carl", CONTRADICTED),
         ("Which fleet defeated Carth?", "The defeat of Dorl by Carth ended it.", "Dorl", CONTRADICTED),
         ("Who was the teacher of Mary?", "Mary was the teacher of Ada.", "Ada", CONTRADICTED),
+        ("Who is the teacher of Ada?", "Ada was taught by Mary.", "Mary", STATED),
+        ("Who is the teacher of Mary?", "Ada was taught by Mary.", "Ada", CONTRADICTED),
+        ("Who was the writer of Emma?", "Jane wrote Emma.", "Jane", STATED),
+        ("Who is the mother of Ada?", "Ada was raised by Mary.", "Mary", UNKNOWN),
         ("Who married Ada?", "Ada married William.", "William", UNKNOWN),  # and he her
         ("Who sold the mill?", "Odo bought the mill from Cora.", "Cora", UNKNOWN),  # another verb
         ("Who painted Ada?", "Ada sat for Tan, who painted her.", "Tan", UNKNOWN),

@@ -419,9 +419,13 @@ class _AskRun:
 
 def final_step(latest: Mapping[int, Step], steps: int, level: float) -> Step | None:
     """The step that answers the question: the plan's last, or the question as a whole where the
-    plan gave no answer, or none that is likely enough and this one is likelier.
+    plan gave no answer, or none that is likely enough and this one is likelier. What the plan found
+    on its way is not the answer: a reader that stops half way gives that.
     """
     found = [one for one in (latest.get(steps), latest.get(0)) if one and one.answer]
+    on_the_way = {latest[at].answer for at in range(1, steps) if at in latest}
+    if len(found) == 2 and found[1].answer in on_the_way:
+        del found[1]
     sure = [one.review.confidence if one.review else 0.0 for one in found]
     if len(found) == 2 and found[1].by == SpanReader.name and sure[0] < min(level, sure[1]):
         return found[1]

@@ -167,6 +167,8 @@ def _parse(words: list[str], said: list[str]) -> _Asked | None:
         return None
     if not {"or", "whom"}.isdisjoint(low[wh + 1 :]) or not _SPEAKERS.isdisjoint(low):
         return None
+    if doing := _verb_of_doer(low, said):  # "Who is the teacher of X?"
+        return _Asked(doing, Role.AGENT, "", (), tuple(_mentions(words[5:], Role.OTHER)))
     found = _finite_verb(words, low) if wh == 0 else None
     if found is not None:  # "Who taught X?"
         rest = tuple(_mentions(words[found + 1 :], Role.OTHER))
@@ -190,6 +192,17 @@ def _parse(words: list[str], said: list[str]) -> _Asked | None:
     elif not adverbial and (not passive or governor == "by"):
         gap = Role.AGENT if governor == "by" else Role.OTHER
     return _Asked(verb_key(low[main]), gap, governor, subject, rest)
+
+
+def _verb_of_doer(low: list[str], said: list[str]) -> str | None:
+    """Of "who is the teacher of ...": "teach", where the sentence has that verb."""
+    if low[:1] != ["who"] or low[2:3] != ["the"] or low[4:5] != ["of"] or low[1] not in _BE:
+        return None
+    doer = low[3]
+    if len(doer) < 6 or not doer.endswith(("er", "or")):
+        return None
+    keys = {verb_key(one) for one in said}
+    return next((one for one in (verb_key(doer[:-2]), verb_key(doer[:-1])) if one in keys), None)
 
 
 def _finite_verb(words: list[str], low: list[str]) -> int | None:
