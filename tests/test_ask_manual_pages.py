@@ -73,7 +73,7 @@ def modules() -> Iterator[Document]:
 
 
 def packages() -> Iterator[Document]:
-    found = {one.metadata["Name"]: one.metadata["Summary"] for one in distributions()}
+    found = {one.metadata["Name"]: one.metadata.get("Summary") for one in distributions()}
     for name, summary in sorted(found.items()):
         if summary and summary != "UNKNOWN":
             yield Document(f"package/{name}", summary, title=name)

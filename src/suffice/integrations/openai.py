@@ -17,6 +17,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
@@ -324,6 +325,7 @@ def _client(key: str, base_url: str | None, timeout_s: float) -> Any:
             max_retries=0,
             http_client=transport,
         )
+        weakref.finalize(client, transport.close)  # a client closes only a transport of its own
         client.chat.completions  # noqa: B018 - loaded now, and not within the first deadline
         return client
     except Exception as error:  # noqa: BLE001 - the client and its transport raise many kinds
