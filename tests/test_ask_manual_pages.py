@@ -73,7 +73,8 @@ def modules() -> Iterator[Document]:
 
 
 def packages() -> Iterator[Document]:
-    found = {one.metadata["Name"]: one.metadata.get("Summary") for one in distributions()}
+    said = [one.metadata for one in distributions() if "Summary" in one.metadata]
+    found = {one["Name"]: one["Summary"] for one in said}
     for name, summary in sorted(found.items()):
         if summary and summary != "UNKNOWN":
             yield Document(f"package/{name}", summary, title=name)
