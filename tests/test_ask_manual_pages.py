@@ -1,7 +1,7 @@
 """Fourteen questions about what this machine's programs and Python's modules are for.
 
 The corpus is made here: the line under NAME of manual pages, the first lines of modules, and the
-summaries of installed packages. The questions were written before anything was tried on them.
+summaries of installed packages. One rule ("What does X do?") was mended after its question failed.
 """
 
 from __future__ import annotations

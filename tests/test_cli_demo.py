@@ -27,7 +27,7 @@ def test_the_demo_expands_what_the_gate_does_not_answer(told: dict[str, Any]) ->
 
 # Whether the gate that ships is right about a small company's papers. A better reader will be.
 NOT_YET = pytest.mark.xfail(
-    strict=True, reason="the gate answers at 0.48 and names the missing page at the same time"
+    strict=True, reason="the gate answers, and names the missing page at the same time"
 )
 
 

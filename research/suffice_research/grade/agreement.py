@@ -36,7 +36,7 @@ from suffice.benchmark.stage_cache import json_line
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, question_from_record
 from suffice.datasets import load
 from suffice.datasets.jsonl import document_record, load_documents
-from suffice.errors import InputError, ModelError, SufficeError
+from suffice.errors import InputError, ModelError
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.storage import BadRecords, read_json_records, write_atomically
 from suffice.text import title_key, tokens
@@ -44,6 +44,7 @@ from suffice.types import Document
 from suffice_research.grade.answers import JUDGE_PROMPT, JUDGE_SCHEMA, MIN_F1
 from suffice_research.grade.corpora import CORPORA
 from suffice_research.grade.readings import FOLDER, wilson
+from suffice_research.training.sources import exit_code
 
 SEED = 42
 SHARES = {"2wikimultihopqa": 50, "multihop_rag": 25, "everyday": 25}
@@ -406,19 +407,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     showing = commands.add_parser("show", help="count the reading")
     showing.add_argument("--json", action="store_true")
     chosen = parser.parse_args(arguments)
-    try:
-        if chosen.command == "prompts":
-            print(_write_prompts(chosen.work, chosen.data))
-        elif chosen.command == "compare":
-            for record in compare(chosen.work):
-                print(json.dumps(record, ensure_ascii=False))
-        else:
-            found = summary(FOLDER / READING)
-            print(json.dumps(found, indent=2) if chosen.json else "\n".join(_show(found)))
-    except SufficeError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return exit_code(lambda: _run(chosen))
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    if chosen.command == "prompts":
+        print(_write_prompts(chosen.work, chosen.data))
+    elif chosen.command == "compare":
+        for record in compare(chosen.work):
+            print(json.dumps(record, ensure_ascii=False))
+    else:
+        found = summary(FOLDER / READING)
+        print(json.dumps(found, indent=2) if chosen.json else "\n".join(_show(found)))
 
 
 if __name__ == "__main__":

@@ -21,10 +21,9 @@ from typing import Any
 from suffice.benchmark.knowledge_graph import MAX_HOPS, MIN_HOPS, seeded_order
 from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
 from suffice.datasets import load
-from suffice.errors import SufficeError
 from suffice.storage import BadRecords, read_json_records, write_atomically
 from suffice.types import Document
-from suffice_research.training.sources import ProgressLog
+from suffice_research.training.sources import ProgressLog, exit_code
 
 SEED, PER_LENGTH = 42, 20
 EVERY = 1_000_000  # paths of a length: all of them
@@ -89,19 +88,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, help="add the counts to this file")
     chosen = parser.parse_args(arguments)
-    try:
-        documents = list(load(chosen.corpus, chosen.data / chosen.corpus).documents())
-        counts, valid = count_chains(documents, chosen.work)
-        if chosen.out:
-            known = json.loads(chosen.out.read_text()) if chosen.out.is_file() else {}
-            known = {**known, chosen.corpus: counts}
-            write_atomically(chosen.out, json.dumps(known, indent=2, sort_keys=True) + "\n")
-        for record in sheet(valid):
-            print(json.dumps(record, ensure_ascii=False))
-    except SufficeError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return exit_code(lambda: _run(chosen))
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    documents = list(load(chosen.corpus, chosen.data / chosen.corpus).documents())
+    counts, valid = count_chains(documents, chosen.work)
+    if chosen.out:
+        known = json.loads(chosen.out.read_text()) if chosen.out.is_file() else {}
+        known = {**known, chosen.corpus: counts}
+        write_atomically(chosen.out, json.dumps(known, indent=2, sort_keys=True) + "\n")
+    for record in sheet(valid):
+        print(json.dumps(record, ensure_ascii=False))
 
 
 if __name__ == "__main__":
