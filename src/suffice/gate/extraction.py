@@ -4,11 +4,13 @@ Everything the features need from text is found here, because text is where the 
 *source* is a hit whose title the question names; without one, the hit that covers most of the
 question. A *loose* word is asked about but names nothing: it relates a source to what is asked for
 ("the *director* of …"). An *absent* name stands in the text of a source, or in the question, and
-is the title of no hit: perhaps the missing document. `suffice.gate.features` has all columns.
+is the title of no hit: perhaps the missing document. Where a hit has no title, the names that its
+sentences describe stand in ("Ada Lovelace was …"). `suffice.gate.features` has all columns.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from bisect import bisect_left
 from collections import Counter
@@ -47,6 +49,7 @@ from suffice.gate.question import (
     encode_text,
     is_role_word,
     normalize,
+    search_key,
     title_search_key,
     unique_names,
 )
@@ -224,6 +227,37 @@ class Passage(NamedTuple):
     runs: list[bytes]  # capitalized runs, in order
     names: frozenset[bytes]  # the same, each once
     has_text: bool
+    subjects: tuple[bytes, ...]  # search keys of the names it describes; () where it has a title
+
+
+# What a loader writes where a text has no title: the name of its file, or its number.
+_NO_TITLE = re.compile(
+    r"[\w./\\ -]*\.(?:csv|docx?|eml|html?|jsonl?|log|md|odt|pdf|pptx?|rst|rtf|tsv|txt|xlsx?|xml)"
+    r"|(?:(?:chunk|doc|document|file|id|item|node|page|paragraph|part|passage|record|row|section|text)"
+    r"[ _#-]*)?[\W\d_]*",
+    re.IGNORECASE,
+)
+_NAME_WORD = r"[^\W\d_a-z][\w'’.&-]*"
+# A sentence that says what something is: "Ada Lovelace (born 1815) was an English countess."
+_DESCRIPTION = re.compile(
+    r"(?:^|[.!?][\"”)]?\s|\n)\s*(?:(?:The|A|An)\s)?"
+    rf"({_NAME_WORD}(?:\s(?:(?:of|the|de|da|di|von|van|der|la|le|for|and|&)\s){{0,2}}+"
+    rf"(?:{_NAME_WORD}|\d[\w-]*)){{0,9}}+)"
+    r"(?:\s?\([^()\n]{0,120}\)|,[^.\n]{0,80},)?\s(?:is|was|are|were)\s"
+    r"(?:an?|the|one|born|part|among|[a-z]+ed|[a-z]+ing|located|known)\b"
+)
+
+
+def described_names(text: str) -> list[tuple[int, str]]:
+    """The names that the sentences of a text describe, and where each stands.
+
+    described_names("Metropolis is a film by Fritz Lang.")     # [(0, "Metropolis")]
+    """
+    return [
+        (match.start(1), match[1])
+        for match in _DESCRIPTION.finditer(text)
+        if encode_text(match[1].split()[0].lower()) not in SENTENCE_OPENERS
+    ]
 
 
 def parse_passage(title: str, text: str) -> Passage:
@@ -238,8 +272,15 @@ def clear_passage_cache() -> None:
 @lru_cache(maxsize=PASSAGE_CACHE_SIZE)
 def _parse_passage(title: str, text: str) -> Passage:
     raw = encode_text(f"{title}. {text}" if title else text)
-    key, runs = title_search_key(title), capitalized_runs(raw)
-    return Passage(key, key.split(), normalize(raw), runs, frozenset(runs), bool(text))
+    key, runs, subjects = title_search_key(title), capitalized_runs(raw), ()
+    if _NO_TITLE.fullmatch(title):
+        found = described_names(text)
+        subjects = tuple(search_key(name) for _, name in found)
+        opening = len(text) - len(text.lstrip())
+        if found and text[opening : found[0][0]] in ("", "The ", "A ", "An "):
+            key = subjects[0]
+    flat = normalize(raw)
+    return Passage(key, key.split(), flat, runs, frozenset(runs), bool(text), subjects)
 
 
 def word_holders(question: ParsedQuestion, passages: Sequence[Passage]) -> list[list[int]]:
@@ -307,8 +348,8 @@ class _Extractor:
         "flats", "found", "has_text", "holders", "in_named", "k", "keys", "leading", "leads",
         "links_out", "loose", "matches", "mentioned", "mentions", "named", "near", "near_agent",
         "pointers", "question", "ranks", "relating", "relations", "resolved", "runs", "same_title",
-        "scores", "shares_any", "shares_named", "sources", "times", "title_rare", "title_share",
-        "title_words", "to", "total", "words",
+        "scores", "shares_any", "shares_named", "sources", "subjects", "times", "title_rare",
+        "title_share", "title_words", "to", "total", "words",
     )  # fmt: skip
 
     def __init__(
@@ -319,9 +360,11 @@ class _Extractor:
         words: WordTable,
     ) -> None:
         self.question, self.words, self.k = question, words, len(passages)
-        self.keys, self.title_words, self.flats, self.runs, self.mentioned, self.has_text = zip(
-            *passages
-        )
+        (
+            self.keys, self.title_words, self.flats, self.runs, self.mentioned, self.has_text,
+            subjects,
+        ) = zip(*passages)  # fmt: skip
+        self.subjects = tuple(chain.from_iterable(subjects))
         counts = Counter(self.keys)
         self.same_title = [counts[key] - 1 for key in self.keys]
         self.scores, self.ranks = _score_shares(scores, self.k), _ranks(self.k)
@@ -531,7 +574,8 @@ class _Extractor:
         self, at: int, lacks: float, rows: dict[bytes, list[float]], runs: dict[bytes, bytes]
     ) -> bool:
         """Add the absent names of one source; whether one follows a word like "director"."""
-        titles, question, flat = b"|".join(self.keys), self.question.flat, self.flats[at]
+        titles = b"|".join(self.keys + self.subjects)
+        question, flat = self.question.flat, self.flats[at]
         source = (self.covered[at], 0, self.ranks[at], self.resolved[at], lacks, 0)
         fresh, points_on = 0, False
         for name, run in unique_names(self.runs[at]).items():
