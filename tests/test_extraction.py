@@ -8,7 +8,7 @@ import pytest
 from suffice.errors import InputError
 from suffice.gate import extraction
 from suffice.gate import question as question_module
-from suffice.gate.extraction import Extraction, extract
+from suffice.gate.extraction import Extraction, described_names, extract
 from suffice.gate.features import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS
 from suffice.gate.question import WordTable, parse_question, title_search_key
 
@@ -190,6 +190,39 @@ def test_a_name_of_the_question_that_no_title_carries_is_absent(words: WordTable
     found = reading(words, MAKER, OTHER)
     assert absent(found, "Solaris Dawn")["asked"] == 1
     assert whole(found)["names_no_title"] == whole(found)["names_no_text"] == 1
+
+
+def test_without_a_title_the_names_that_a_text_describes_stand_in(words: WordTable) -> None:
+    film = "Solaris Dawn is a 1972 film directed by Ivan Petrov."
+    maker = "Ivan Petrov (born 1931) was a director from Riga."
+    for title in ("", "doc_0412.txt", "guides/films.md", "chunk 7", "4711"):
+        found = reading(words, (title, film), (title, maker))
+        assert hit(found, 0)["named"] == 1
+        assert hit(found, 1)["linked_by_named"] == 1
+        assert "Ivan Petrov" not in found.absent_names
+    assert "Ivan Petrov" in reading(words, ("", film)).absent_names
+    in_one = reading(words, ("", f"{film} {maker}"))
+    assert "Ivan Petrov" not in in_one.absent_names
+    assert whole(in_one)["names_no_title"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "described"),
+    [
+        ("Ada Lovelace (born 1815) was an English countess. She was a writer.", ["Ada Lovelace"]),
+        ("It is cold. The River Tay is the longest river.\nTay Bridge was built.",
+         ["River Tay", "Tay Bridge"]),
+        ("Saul Bass, an American designer, was born in 1920.", ["Saul Bass"]),
+        ("Hi Anna, are we still on?", []),
+        ("This is a test. There was a man. In Rome it was hot.", []),
+        ("invoices are kept for ten years", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_says_what_something_is_describes_it(
+    text: str, described: list[str]
+) -> None:
+    assert [name for _, name in described_names(text)] == described
 
 
 def test_a_title_inside_a_longer_named_title_is_not_named(words: WordTable) -> None:

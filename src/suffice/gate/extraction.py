@@ -244,7 +244,7 @@ _DESCRIPTION = re.compile(
     rf"({_NAME_WORD}(?:\s(?:(?:of|the|de|da|di|von|van|der|la|le|for|and|&)\s){{0,2}}+"
     rf"(?:{_NAME_WORD}|\d[\w-]*)){{0,9}}+)"
     r"(?:\s?\([^()\n]{0,120}\)|,[^.\n]{0,80},)?\s(?:is|was|are|were)\s"
-    r"(?:an?|the|one|born|part|among|[a-z]+ed|[a-z]+ing|located|known)\b"
+    r"(?:an?|the|one|born|built|made|known|part|among|[a-z]+ed|[a-z]+ing)\b"
 )
 
 
@@ -256,7 +256,7 @@ def described_names(text: str) -> list[tuple[int, str]]:
     return [
         (match.start(1), match[1])
         for match in _DESCRIPTION.finditer(text)
-        if encode_text(match[1].split()[0].lower()) not in SENTENCE_OPENERS
+        if match[1].split()[0].lower().encode("utf-8", "ignore") not in SENTENCE_OPENERS
     ]
 
 
@@ -344,11 +344,11 @@ class _Extractor:
     """
 
     __slots__ = (  # more than Python keeps cheaply in a dictionary
-        "agents", "anchors", "by_any", "by_named", "carriers", "closeness", "counted", "covered",
-        "flats", "found", "has_text", "holders", "in_named", "k", "keys", "leading", "leads",
-        "links_out", "loose", "matches", "mentioned", "mentions", "named", "near", "near_agent",
-        "pointers", "question", "ranks", "relating", "relations", "resolved", "runs", "same_title",
-        "scores", "shares_any", "shares_named", "sources", "subjects", "times", "title_rare",
+        "agents", "anchors", "borne", "by_any", "by_named", "carriers", "closeness", "counted",
+        "covered", "flats", "found", "has_text", "holders", "in_named", "k", "keys", "leading",
+        "leads", "links_out", "loose", "matches", "mentioned", "mentions", "named", "near",
+        "near_agent", "pointers", "question", "ranks", "relating", "relations", "resolved", "runs",
+        "same_title", "scores", "shares_any", "shares_named", "sources", "times", "title_rare",
         "title_share", "title_words", "to", "total", "words",
     )  # fmt: skip
 
@@ -364,7 +364,7 @@ class _Extractor:
             self.keys, self.title_words, self.flats, self.runs, self.mentioned, self.has_text,
             subjects,
         ) = zip(*passages)  # fmt: skip
-        self.subjects = tuple(chain.from_iterable(subjects))
+        self.borne = [b"|".join((key, *more)) for key, more in zip(self.keys, subjects)]
         counts = Counter(self.keys)
         self.same_title = [counts[key] - 1 for key in self.keys]
         self.scores, self.ranks = _score_shares(scores, self.k), _ranks(self.k)
@@ -431,10 +431,14 @@ class _Extractor:
 
     def _carriers(self) -> list[list[int]]:
         """The hits whose title holds each name of the question, or is held by it."""
-        flat, keys = self.question.flat, list(enumerate(self.keys))
+        flat, titles = self.question.flat, list(enumerate(zip(self.keys, self.borne)))
         in_question = [len(key) > SHORT_TITLE_KEY and key in flat for key in self.keys]
         return [
-            [at for at, key in keys if name in key or (in_question[at] and key in name)]
+            [
+                at
+                for at, (key, borne) in titles
+                if name in borne or (in_question[at] and key in name)
+            ]
             for name in self.question.names
         ]
 
@@ -574,8 +578,7 @@ class _Extractor:
         self, at: int, lacks: float, rows: dict[bytes, list[float]], runs: dict[bytes, bytes]
     ) -> bool:
         """Add the absent names of one source; whether one follows a word like "director"."""
-        titles = b"|".join(self.keys + self.subjects)
-        question, flat = self.question.flat, self.flats[at]
+        titles, question, flat = b"|".join(self.borne), self.question.flat, self.flats[at]
         source = (self.covered[at], 0, self.ranks[at], self.resolved[at], lacks, 0)
         fresh, points_on = 0, False
         for name, run in unique_names(self.runs[at]).items():
