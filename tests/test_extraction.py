@@ -8,9 +8,10 @@ import pytest
 from suffice.errors import InputError
 from suffice.gate import extraction
 from suffice.gate import question as question_module
-from suffice.gate.extraction import Extraction, described_names, extract
+from suffice.gate.extraction import Extraction, extract
 from suffice.gate.features import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS
 from suffice.gate.question import WordTable, parse_question, title_search_key
+from suffice.text import described_names
 
 QUESTION = "Where was the director of Solaris Dawn born?"
 FILM = (

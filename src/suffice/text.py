@@ -99,6 +99,27 @@ def names(text: str) -> list[str]:
     return list(found)
 
 
+# A sentence that says what something is. Possessive: a list of names never makes it try again.
+_DESCRIPTION = re.compile(
+    r"(?:^|[.!?][\"”)]?\s|\n)\s*(?:(?:The|A|An)\s)?"
+    rf"({_WORD}(?:\s(?:{_SMALL}\s){{0,2}}+(?:{_WORD}|\d[\w-]*)){{0,9}}+)"
+    r"(?:\s?\([^()\n]{0,120}\)|,[^.\n]{0,80},)?\s(?:is|was|are|were)\s"
+    r"(?:an?|the|one|born|built|made|known|part|among|[a-z]+ed|[a-z]+ing)\b"
+)
+
+
+def described_names(text: str) -> list[tuple[int, str]]:
+    """The names that the sentences of a text describe, and where each starts.
+
+    described_names("Ada Lovelace (born 1815) was a countess.")     # [(0, "Ada Lovelace")]
+    """
+    return [
+        (match.start(1), match[1])
+        for match in _DESCRIPTION.finditer(text)
+        if match[1].split()[0].casefold() not in SENTENCE_OPENERS
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class DateMention:
     """A day, month or year in a text: the first and last day it covers, and its position."""

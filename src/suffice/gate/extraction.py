@@ -58,6 +58,7 @@ from suffice.gate.similarity import agreement_features, relevance_features, simi
 from suffice.lexicon import MONTHS
 from suffice.protocols import Encoder, Reranker, component_name
 from suffice.registry import ENCODERS, RERANKERS, Registry
+from suffice.text import described_names
 from suffice.types import Document
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -237,27 +238,6 @@ _NO_TITLE = re.compile(
     r"[ _#-]*)?[\W\d_]*",
     re.IGNORECASE,
 )
-_NAME_WORD = r"[^\W\d_a-z][\w'’.&-]*"
-# A sentence that says what something is: "Ada Lovelace (born 1815) was an English countess."
-_DESCRIPTION = re.compile(
-    r"(?:^|[.!?][\"”)]?\s|\n)\s*(?:(?:The|A|An)\s)?"
-    rf"({_NAME_WORD}(?:\s(?:(?:of|the|de|da|di|von|van|der|la|le|for|and|&)\s){{0,2}}+"
-    rf"(?:{_NAME_WORD}|\d[\w-]*)){{0,9}}+)"
-    r"(?:\s?\([^()\n]{0,120}\)|,[^.\n]{0,80},)?\s(?:is|was|are|were)\s"
-    r"(?:an?|the|one|born|built|made|known|part|among|[a-z]+ed|[a-z]+ing)\b"
-)
-
-
-def described_names(text: str) -> list[tuple[int, str]]:
-    """The names that the sentences of a text describe, and where each stands.
-
-    described_names("Metropolis is a film by Fritz Lang.")     # [(0, "Metropolis")]
-    """
-    return [
-        (match.start(1), match[1])
-        for match in _DESCRIPTION.finditer(text)
-        if match[1].split()[0].lower().encode("utf-8", "ignore") not in SENTENCE_OPENERS
-    ]
 
 
 def parse_passage(title: str, text: str) -> Passage:
