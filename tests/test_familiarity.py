@@ -137,7 +137,7 @@ def test_each_reason_is_said_where_it_holds(gate: Gate) -> None:
 def test_no_hits_are_familiar_and_never_enough(gate: Gate) -> None:
     nothing = gate.check(POLICY[0], [])
     assert (nothing.familiarity, nothing.unfamiliar) == (1.0, ())
-    assert nothing.estimate.high < 0.01
+    assert nothing.estimate.high < 0.05
 
 
 def test_hits_that_are_ids_alone_are_said_to_have_no_text(gate: Gate) -> None:
@@ -152,7 +152,7 @@ def test_probability_and_action_do_not_depend_on_familiarity(gate: Gate) -> None
     assert [(one.p_complete, one.action) for one in anywhere] == [
         (one.p_complete, one.action) for one in here
     ]
-    assert anywhere[1].estimate.high - anywhere[1].estimate.low < 0.1
+    assert anywhere[1].estimate.high - anywhere[1].estimate.low < 0.15
 
 
 def test_the_interval_widens_as_familiarity_falls() -> None:
