@@ -71,6 +71,7 @@ from suffice.numeric import log_odds_array, sigmoid
 from suffice.storage import BadRecords, package_versions, read_jsonl, sha256_of, write_atomically
 from suffice.storage.fields import content_id, dataclass_from_json
 from suffice_research.judge_orders import (
+    LATER,
     NEUTRAL,
     NEW,
     PLACES,
@@ -92,6 +93,7 @@ ORDERED, ORDERS_EACH = 6, 5  # lists of each domain with orders in them; of each
 ORDERS = {
     "known": ("known when the rules were written", WRITTEN_WITH),
     "new": ("written after the rules", NEW),
+    "later": ("written after rules and controls", LATER),
 }
 VOTED = 100  # lists of each domain that are voted on as well
 KEPT = Path("research/judge")
