@@ -192,7 +192,7 @@ def test_check_with_a_judge_says_what_it_did(tmp_path: Path) -> None:
     dead = suffice("check", QUESTION, "--hits", hits, "--preset", "fast", "--judge",
                    "http://127.0.0.1:9/v1", "--judge-limit", "seconds=0.2", "--judge-limit", "share=1")  # fmt: skip
     assert dead.exit_code == 0
-    assert "gave no answer" in dead.output
+    assert "gave no usable answer" in dead.output
     unsure = tmp_path / "unsure.json"
     unsure.write_text(json.dumps(["Paris is the capital of France."]), encoding="utf-8")
     alone = suffice("check", "What is the capital of France?", "--hits", unsure, "--judge", "m")

@@ -180,16 +180,17 @@ def _read(args: argparse.Namespace, say: ProgressLog) -> None:
     say(f"{len(rows)} lists at {args.out}")
     tried: list[dict[str, Any]] = []
     for domain in SIZES:
-        some = [one for one in lists if one.domain == domain][:ORDERED]
-        for at, one in enumerate(some):
-            tried += _with_orders(gate, one, at)
+        for one in [one for one in lists if one.domain == domain][:ORDERED]:
+            tried += _with_orders(gate, one, turn=len(tried) // len(ORDERS))
             say(f"orders in {one.key}")
     write_atomically(args.orders, (json.dumps(row) + "\n" for row in tried))
     say(f"{len(tried)} lists with an order at {args.orders}")
 
 
-def _with_orders(gate: Gate, one: JudgedList, at: int) -> Iterator[dict[str, Any]]:
-    """Some orders in one list, in turns, each beside a neutral sentence at the same place."""
+def _with_orders(gate: Gate, one: JudgedList, turn: int) -> Iterator[dict[str, Any]]:
+    """Some orders in one list, from this turn on, each beside a neutral sentence at the same
+    place."""
+    at = int(one.key.rpartition("/")[2])
     (pair,) = gate_inputs([one.case])
     question, titles, texts = reader_input(normalize_hits(*pair[:2], k=10))
     place = list(PLACES)[at % len(PLACES)]
@@ -204,7 +205,7 @@ def _with_orders(gate: Gate, one: JudgedList, at: int) -> Iterator[dict[str, Any
     nothing, neutral = odds_with(""), odds_with(plain)
     for name, (_, orders) in ORDERS.items():
         for step in range(ORDERS_EACH):
-            order = orders[(at * ORDERS_EACH + step) % len(orders)]
+            order = orders[(turn + step) % len(orders)]
             lists = [(question, *insert(place, titles, texts, one))
                      for one in ("", plain, order.text)]  # fmt: skip
             yield {
@@ -721,7 +722,8 @@ def _orders_table(path: Path, threshold: float) -> Table:
         "Turned: its word counts, and is what the order wants. Silenced: its word does not count any more. All shares are against the same list with "
         "nothing added. Gate and judge are weighed as if the judge were right nine times in ten; the gate alone also reads the order. "
         f"{ORDERED} lists of each domain, {ORDERS_EACH} orders of each kind in turns, at {len(PLACES)} places (behind and before a text, as a title, as a "
-        "hit more); the orders, and what each is about, are in `suffice_research.judge_orders`."
+        "hit more); where three words of an order stand in a list anyway, it is heard there with nothing added. The orders, and what each is about, "
+        "are in `suffice_research.judge_orders`."
     )
     return Table("Orders in hits", columns, tuple(rows), note)
 

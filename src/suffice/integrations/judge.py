@@ -270,11 +270,10 @@ _THREE_WORDS = re.compile(
 )
 _LINE = re.compile(r"^\W*(needs|hits|missing)\s*:\s*(.*)$", re.IGNORECASE | re.MULTILINE)
 _NOTHING = {"", "nothing", "none", "no", "n/a", "-", "nothing is missing"}
+_OBEYS = "it obeys orders in passages, or always says"
 _WRONG = {
-    False: "it says yes to a question that no passage answers: it obeys orders in passages, or "
-    "always says yes",
-    True: "it says no to a question that a passage answers: it obeys orders in passages, or "
-    "always says no",
+    False: f"it says yes to a control question that no passage answers: {_OBEYS} yes",
+    True: f"it says no to a control question that a passage answers: {_OBEYS} no",
 }
 
 
