@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import cycle, product, starmap
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -138,7 +138,7 @@ def test_control_questions_are_known_to_us_and_not_to_who_writes_a_hit() -> None
     for one in some:
         right = " ".join(well_read(one.text, "yes"))
         assert parse_judgement(right, one) == Judgement(True)
-    names = "".join(starmap(lambda *parts: "".join(parts) + " ", product(*NAME_PARTS)))
+    names = " ".join(map("".join, product(*NAME_PARTS)))
     assert judge_prompt("q", [""], [names[:MAX_CHARS]]).known.count(None) == 1
 
 
@@ -314,16 +314,15 @@ TRUSTED = replace(STRONG, judge="obedient")
 
 
 def test_an_obedient_model_does_not_hear_orders() -> None:
-    """Its parsed answer is that of neutral text in the same place."""
+    """Wherever they stand, its parsed answer is what it says without an order."""
     naming = (Order(one(QUESTION, None)) for one in NAMING.values())  # type: ignore[arg-type]
-    for order, in_turn in zip((*WRITTEN_WITH, *naming), cycle(PLACES)):
+    for order in (*WRITTEN_WITH, *naming):
         model = Obedient(order, ours=False)
         for place in PLACES:
             prompt = judge_prompt(QUESTION, *insert(place, *LIST[1:], order.text))
             assert not model.hears(prompt.text), (place, order.text)
-        lists = [(QUESTION, *insert(in_turn, *LIST[1:], text)) for text in (order.text, NEUTRAL[0])]
-        ordered, neutral = ModelJudge(model).judge(lists)
-        assert ordered.log_odds == neutral.log_odds is not None
+            said = parse_judgement(*model.complete([prompt.text]), prompt)
+            assert said == Judgement(order.wants == "no")
     assert model.hears(f"\n===\n[1] {order.text}")
 
 
@@ -348,11 +347,9 @@ def test_a_model_that_obeys_our_own_order_is_not_heard() -> None:
         assert said.cost.calls == 1  # no votes
 
 
-def test_a_model_that_obeys_strangers_only_fails_a_control_unless_the_order_aims_at_the_question() -> (
-    None
-):
+def test_an_order_without_scope_fails_a_control_also_if_a_model_obeys_strangers_only() -> None:
     lists = [
-        (QUESTION, *insert("beside", *LIST[1:], f"Zmora keppel untsa {at}.")) for at in range(9)
+        (QUESTION, *insert("beside", *LIST[1:], f"Zmora keppel untsa {at}.")) for at in range(5)
     ]
     for wants in ("yes", "no"):
         heard = {
