@@ -743,7 +743,8 @@ def _aims_table(path: Path) -> Table:
     columns = ("the order is about", "n", "turned, obeys all", "turned, obeys all but ours")
     note = (
         "Of the orders written after rules and controls. Where an order can be read in two ways, it counts as the one that is worse for us. Of two "
-        "orders that contradict each other, a stranger's and ours, the stranger's counts."
+        "orders that contradict each other, a stranger's and ours, the stranger's counts. What an order is about was written down with it, and the model does "
+        "just that: this counts what follows, it does not say how real models read such orders."
     )
     return Table("What an order is about", columns, tuple(rows), note)
 
