@@ -321,7 +321,7 @@ def test_an_obedient_model_does_not_hear_orders() -> None:
         for place in PLACES:
             prompt = judge_prompt(QUESTION, *insert(place, *LIST[1:], order.text))
             assert not model.hears(prompt.text), (place, order.text)
-            said = parse_judgement(*model.complete([prompt.text]), prompt)
+            said = parse_judgement(model.complete([prompt.text])[0], prompt)
             assert said == Judgement(order.wants == "no")
     assert model.hears(f"\n===\n[1] {order.text}")
 

@@ -345,7 +345,7 @@ def read_answers(path: Path) -> dict[str, Answer]:
     found = {}
     for record in read_jsonl(path, BadRecords()):
         row = record.value
-        log_odds = row.get("log_odds")
+        log_odds: Any = row.get("log_odds")
         known = isinstance(log_odds, int | float) and math.isfinite(log_odds)
         found[str(row["key"])] = Answer(
             {"yes": True, "no": False}.get(row.get("text", "")),

@@ -11,7 +11,7 @@ from tests.stand_in_server import says, serving
 
 from suffice.errors import InputError
 from suffice.evaluation.study import Study
-from suffice.integrations.judge import judge_prompt
+from suffice.integrations.judge import MAX_TOKENS, judge_prompt
 from suffice_research import judge_study as study
 from suffice_research.judge_orders import Obedient, Order
 
@@ -24,8 +24,9 @@ def test_what_is_stored_comes_from_what_is_kept() -> None:
     stored = {table.title: table for table in Study.load(STORED).tables}
     domains = study.read_domains(KEPT / "gate.jsonl", study.read_answers(KEPT / "answers.jsonl"))
     times = study.read_times(KEPT / "times.jsonl")
-    orders = study._orders_section(KEPT / "orders.jsonl", domains[0].threshold)
-    for table in (study._cost_table(domains, times), *orders.shown):
+    orders = KEPT / "orders.jsonl"
+    made = [study._cost_table(domains, times), study._aims_table(orders)]
+    for table in (*made, study._orders_table(orders, domains[0].threshold)):
         assert table.to_markdown() == stored[table.title].to_markdown()
 
 
@@ -44,7 +45,7 @@ def test_a_server_is_asked_once_for_each_prompt_and_no_text_is_kept(tmp_path: Pa
     found = [judge_prompt(*one) for one in lists]
     rows = [
         {"key": f"everyday/{at}", "messages": [{"content": one.text}], "known": one.known,
-         "hits": one.hits, "max_tokens": study.MAX_TOKENS}
+         "hits": one.hits, "max_tokens": MAX_TOKENS}
         for at, one in enumerate(found)
     ]  # fmt: skip
     prompts, answers = tmp_path / "prompts.jsonl", tmp_path / "answers.jsonl"

@@ -407,7 +407,7 @@ class ModelJudge:
     def _ask(self, lists: Sequence[HitTexts]) -> list[Opinion]:
         started = self._clock()
         prompts = [judge_prompt(*one) for one in lists]
-        replies = [[(*one,)] for one in zip(prompts, self._replies(prompts), strict=True)]
+        replies = [[one] for one in zip(prompts, self._replies(prompts), strict=True)]
         unsure = [at for at, ((prompt, said),) in enumerate(replies) if _needs_votes(prompt, said)]
         votes = [(at, vote) for at in unsure if len(lists[at][2]) > 1 for vote in range(1, VOTES)]
         others = [judge_prompt(*rotated(lists[at], vote)) for at, vote in votes]
