@@ -289,7 +289,7 @@ def test_a_judge_that_fails_leaves_the_verdict_of_the_gate(judge: StandIn) -> No
     assert verdict.judged.p_judge is None
     assert verdict.judged.error
     assert replace(verdict, judged=None) == alone
-    assert "gave no answer" in str(verdict)
+    assert "gave no usable answer" in str(verdict)
 
 
 def test_a_dead_judge_is_left_alone_for_a_while() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from tests.commands import as_json, suffice
 from tests.service import running_app
-from tests.stand_in_server import says, serving
+from tests.stand_in_server import judges, serving
 from tests.test_adaptation import quick_fits, yes_no  # noqa: F401 - a fixture for this module
 from tests.test_judge import HITS, QUESTION, StandIn, always, fast_gate
 
@@ -109,7 +110,7 @@ def test_a_judge_that_agrees_no_better_than_chance_teaches_nothing(
 def test_the_command_writes_labels_that_say_who_gave_them(tmp_path: Path) -> None:
     ask = write(tmp_path / "ask.jsonl", {"question": QUESTION, "hits": HITS, "complete": None})
     out = tmp_path / "labels.jsonl"
-    with serving(says("no")) as (url, _):
+    with serving(judges("no")) as (url, _):
         told = as_json(suffice("judge", ask, "--judge", f"{url}#m", "--out", out, "--json"))
         assert told["labels"] == 1
         again = suffice("judge", ask, "--judge", url, "--out", out)
@@ -124,7 +125,7 @@ def test_the_command_writes_labels_that_say_who_gave_them(tmp_path: Path) -> Non
 
 
 def test_the_service_says_what_was_judged() -> None:
-    with serving(says("yes")) as (url, _):
+    with serving(judges("yes")) as (url, _):
         settings = Settings(preset="fast", judge=f"{url}#m", judge_limits=("share=1",))
         assert Settings.from_json(settings.as_json()) == settings
         with running_app(settings) as client:
@@ -145,9 +146,8 @@ def test_the_service_learns_what_its_judge_is_worth(
 
     def knows(handler: Any, request: dict[str, Any]) -> None:
         text = request["messages"][0]["content"]
-        says("yes" if truth[text.rpartition("<<<")[2].partition(">>>")[0]] else "no")(
-            handler, request
-        )
+        (complete,) = (truth[one] for one in re.findall("<<<(.*)>>>", text) if one in truth)
+        judges("yes" if complete else "no")(handler, request)
 
     rows = [
         {"question": one.question, "hits": list(one.hits), "complete": one.complete,
@@ -183,7 +183,7 @@ def test_check_with_a_judge_says_what_it_did(tmp_path: Path) -> None:
     hits, batch = tmp_path / "hits.json", tmp_path / "log.jsonl"
     hits.write_text(json.dumps(HITS), encoding="utf-8")
     write(batch, *[{"question": QUESTION, "hits": HITS}] * 3)
-    with serving(says("yes")) as (url, _):
+    with serving(judges("yes")) as (url, _):
         options = ("--preset", "fast", "--judge", f"{url}#m", "--judge-limit", "share=1")
         one = suffice("check", QUESTION, "--hits", hits, *options, "--json")
         assert json.loads(one.stdout)["judged"]["judge"] == "m"  # confident: compared
@@ -192,7 +192,7 @@ def test_check_with_a_judge_says_what_it_did(tmp_path: Path) -> None:
     dead = suffice("check", QUESTION, "--hits", hits, "--preset", "fast", "--judge",
                    "http://127.0.0.1:9/v1", "--judge-limit", "seconds=0.2", "--judge-limit", "share=1")  # fmt: skip
     assert dead.exit_code == 0
-    assert "gave no answer" in dead.output
+    assert "gave no usable answer" in dead.output
     unsure = tmp_path / "unsure.json"
     unsure.write_text(json.dumps(["Paris is the capital of France."]), encoding="utf-8")
     alone = suffice("check", "What is the capital of France?", "--hits", unsure, "--judge", "m")

@@ -15,6 +15,10 @@ STORED = RUNS / "judge.json"
 READ = "python -m suffice_research.judge_study read --data $DATA"
 COMMAND = "python -m suffice_research.judge_study measure --study judge.json"
 PROMPTS = "python -m suffice_research.judge_study prompts --data $DATA --out prompts.jsonl"
+BEFORE_CONTROLS = (
+    " Its answers, and the tokens and seconds, are of a prompt with the question alone, before control questions; nothing says how "
+    "often this judge gets those wrong."
+)
 
 
 def pages() -> dict[Path, str]:
@@ -64,7 +68,7 @@ def _lines(study: Study) -> Iterator[str]:
         f"said, is in `research/judge/README.md`; the judge's prompts again: `{PROMPTS}`. Everyday text: our own files that are "
         "kept for judging, drawn lists; COVID-QA: what BM25 finds. Neither gate nor reader has seen these. Wikipedia: what BM25 finds "
         "for test questions of HotpotQA, 2WikiMultiHopQA and MuSiQue, sets that the gate knows by other questions. The judge may have "
-        "seen any of the public sets when it was trained. In brackets: 95 % bootstrap interval over questions. "
+        f"seen any of the public sets when it was trained.{'' if study.settings['controls'] else BEFORE_CONTROLS} In brackets: 95 % bootstrap interval over questions. "
         "How to use a judge: [let a model decide the hard ones](../howto/judge.md).\n"
     )
     yield from (f"- {line}" for line in (*_verdict(study), *study.summary))

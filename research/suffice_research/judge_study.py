@@ -1,16 +1,18 @@
 """What a language model behind the gate gains, and what it costs: `suffice_research.judge_study`.
 
     python -m suffice_research.judge_study prompts --data DIR --readings FILE --out prompts.jsonl
+    python -m suffice_research.judge_study ask prompts.jsonl --model qwen --base-url URL
     python -m suffice_research.judge_study time prompts.jsonl --model qwen.gguf --out times.jsonl
     python -m suffice_research.judge_study read --data DIR --readings FILE
     python -m suffice_research.judge_study measure --study docs/results/runs/judge.json
 
-Any server or machine answers the prompts. `read` keeps what the gate says of each list, `keep` what
-the judge said, `time` how long it took, all in research/judge; `measure` needs nothing else. Of an
-answer the study keeps the first word, the log-probabilities of yes and no as the first token, and
-the tokens:
+Any server with log-probabilities answers the prompts; a stopped `ask` goes on where it was. `read`
+keeps what the gate says of each list, `ask` what the judge said, `time` how long it took, all in
+research/judge; `measure` needs nothing else, and `again` makes costs and orders of a stored study
+anew. Of an answer the study keeps the word about the question (none, where a control question is
+answered wrongly), its log-odds, and the tokens:
 
-    {"key": "everyday/0", "text": "no", "logprobs": {"yes": -1.9, "no": -0.2}, "prompt_tokens": 640,
+    {"key": "everyday/0", "text": "no", "log_odds": -1.7, "controls": true, "prompt_tokens": 640,
      "completion_tokens": 31}
 
 Lists that the shipped gate has not learned from: our everyday files that are kept for judging, the
@@ -58,15 +60,25 @@ from suffice.integrations.judge import (
     MAX_TOKENS,
     VOTE_TOKENS,
     VOTES,
+    JudgePrompt,
     judge_prompt,
     parse_judgement,
     rotated,
+    token_log_odds,
 )
-from suffice.integrations.openai import OpenAIModel
+from suffice.integrations.openai import OpenAIModel, ScoredAnswer
 from suffice.numeric import log_odds_array, sigmoid
 from suffice.storage import BadRecords, package_versions, read_jsonl, sha256_of, write_atomically
 from suffice.storage.fields import content_id, dataclass_from_json
-from suffice_research.judge_orders import NEUTRAL, NEW, PLACES, WRITTEN_WITH, Obedient, insert
+from suffice_research.judge_orders import (
+    LATER,
+    NEUTRAL,
+    NEW,
+    PLACES,
+    WRITTEN_WITH,
+    Obedient,
+    insert,
+)
 from suffice_research.local_model import serve_gguf
 from suffice_research.training.gate_data import GateData
 from suffice_research.training.promise import check_promise
@@ -78,6 +90,11 @@ WIKIPEDIA_SETS = ("hotpotqa", "2wikimultihopqa", "musique")
 SIZES = {EVERYDAY: 200, WIKIPEDIA: 201, COVID: 100}
 MODEL = "Qwen2.5-Coder-1.5B-Instruct, Q4_K_M"
 ORDERED, ORDERS_EACH = 6, 5  # lists of each domain with orders in them; of each kind in a list
+ORDERS = {
+    "known": ("known when the rules were written", WRITTEN_WITH),
+    "new": ("written after the rules", NEW),
+    "later": ("written after rules and controls", LATER),
+}
 VOTED = 100  # lists of each domain that are voted on as well
 KEPT = Path("research/judge")
 SEEN = {EVERYDAY: "unseen", WIKIPEDIA: "seen: other questions of these sets", COVID: "unseen"}
@@ -116,11 +133,13 @@ def _prompts(args: argparse.Namespace, say: ProgressLog) -> None:
             (pair,) = gate_inputs([one.case])
             given = reader_input(normalize_hits(*pair[:2], k=10))
             for vote in range(VOTES if int(one.key.rpartition("/")[2]) < VOTED else 1):
+                prompt = judge_prompt(*rotated(given, vote))
                 row = {
                     "key": f"{one.key}#{vote}" if vote else one.key,
-                    "messages": [{"role": "user", "content": judge_prompt(*rotated(given, vote))}],
+                    "messages": [{"role": "user", "content": prompt.text}],
+                    "known": prompt.known,
+                    "hits": prompt.hits,
                     "max_tokens": VOTE_TOKENS if vote else MAX_TOKENS,
-                    "first_token_logprobs": ["yes", "no"],
                 }
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
     say(f"{len(lists)} prompts at {args.out}")
@@ -161,16 +180,17 @@ def _read(args: argparse.Namespace, say: ProgressLog) -> None:
     say(f"{len(rows)} lists at {args.out}")
     tried: list[dict[str, Any]] = []
     for domain in SIZES:
-        some = [one for one in lists if one.domain == domain][:ORDERED]
-        for at, one in enumerate(some):
-            tried += _with_orders(gate, one, at)
+        for one in [one for one in lists if one.domain == domain][:ORDERED]:
+            tried += _with_orders(gate, one, turn=len(tried) // len(ORDERS))
             say(f"orders in {one.key}")
     write_atomically(args.orders, (json.dumps(row) + "\n" for row in tried))
     say(f"{len(tried)} lists with an order at {args.orders}")
 
 
-def _with_orders(gate: Gate, one: JudgedList, at: int) -> Iterator[dict[str, Any]]:
-    """Some orders in one list, in turns, each beside a neutral sentence at the same place."""
+def _with_orders(gate: Gate, one: JudgedList, turn: int) -> Iterator[dict[str, Any]]:
+    """Some orders in one list, from this turn on, each beside a neutral sentence at the same
+    place."""
+    at = int(one.key.rpartition("/")[2])
     (pair,) = gate_inputs([one.case])
     question, titles, texts = reader_input(normalize_hits(*pair[:2], k=10))
     place = list(PLACES)[at % len(PLACES)]
@@ -183,18 +203,25 @@ def _with_orders(gate: Gate, one: JudgedList, at: int) -> Iterator[dict[str, Any
 
     plain = NEUTRAL[at % len(NEUTRAL)]
     nothing, neutral = odds_with(""), odds_with(plain)
-    prompts = {
-        text: judge_prompt(question, *insert(place, titles, texts, text)) for text in ("", plain)
-    }
-    for name, orders in (("known", WRITTEN_WITH), ("new", NEW)):
+    for name, (_, orders) in ORDERS.items():
         for step in range(ORDERS_EACH):
-            order = orders[(at * ORDERS_EACH + step) % len(orders)]
-            shown = judge_prompt(question, *insert(place, titles, texts, order.text))
-            said = Obedient(order).complete([*prompts.values(), shown])
+            order = orders[(turn + step) % len(orders)]
+            lists = [(question, *insert(place, titles, texts, one))
+                     for one in ("", plain, order.text)]  # fmt: skip
             yield {
-                "key": one.key, "orders": name, "place": place, "wants": order.wants, "said": said,
+                "key": one.key, "orders": name, "place": place, "wants": order.wants, "aim": order.aim,
+                "all": [_said(Obedient(order), *one) for one in lists],
+                "strangers": [_said(Obedient(order, ours=False), *one) for one in lists],
                 "nothing": nothing, "neutral": neutral, "order": odds_with(order.text),
             }  # fmt: skip
+
+
+def _said(model: Obedient, question: str, titles: Sequence[str], texts: Sequence[str]) -> str:
+    """The word that counts: none where it cannot be parsed, or a control is answered wrongly."""
+    prompt = judge_prompt(question, titles, texts)
+    (answer,) = model.complete([prompt.text])
+    found = parse_judgement(answer, prompt)
+    return "" if found is None or found.wrong else "yes" if found.complete else "no"
 
 
 # ---- how long it takes
@@ -308,6 +335,7 @@ class Answer:
     log_odds: float | None  # None: no log-probabilities
     tokens_in: int
     tokens_out: int
+    controls: bool = False  # whether the prompt had control questions
 
 
 NO_ANSWER = Answer(None, None, 0, 0)
@@ -317,17 +345,52 @@ def read_answers(path: Path) -> dict[str, Answer]:
     found = {}
     for record in read_jsonl(path, BadRecords()):
         row = record.value
-        parsed = parse_judgement(str(row.get("text", "")), 0)
-        given = row.get("logprobs") or {}
-        scores: list[Any] = [given.get(word) for word in ("yes", "no")]
-        known = all(isinstance(one, int | float) and math.isfinite(one) for one in scores)
+        log_odds: Any = row.get("log_odds")
+        known = isinstance(log_odds, int | float) and math.isfinite(log_odds)
         found[str(row["key"])] = Answer(
-            None if parsed is None else parsed.complete,
-            float(scores[0]) - float(scores[1]) if known else None,
+            {"yes": True, "no": False}.get(row.get("text", "")),
+            float(log_odds) if known else None,
             int(row.get("prompt_tokens", 0)),
             int(row.get("completion_tokens", 0)),
+            bool(row.get("controls")),
         )
     return found
+
+
+def _ask(args: argparse.Namespace, say: ProgressLog) -> None:
+    """Ask a server, and keep what the study needs of each answer: no text but one word."""
+    known = set(read_answers(args.answers)) if args.answers.is_file() else set()
+    rows = [record.value for record in read_jsonl(args.prompts, BadRecords())]
+    rows = [row for row in rows if row["key"] not in known]
+    model = OpenAIModel(
+        args.model, base_url=args.base_url, timeout_s=600.0, concurrency=args.at_once
+    )
+    done = 0
+    with args.answers.open("a", encoding="utf-8") as file:
+        for tokens in (MAX_TOKENS, VOTE_TOKENS):
+            some = [row for row in rows if row["max_tokens"] == tokens]
+            prompts = [row["messages"][0]["content"] for row in some]
+            for at, answer in model.iter_scored(prompts, max_tokens=tokens):
+                if isinstance(answer, ModelError):
+                    raise answer
+                file.write(json.dumps(_kept_answer(some[at], answer)) + "\n")
+                file.flush()
+                done += 1
+                say.progress("prompts", done, len(rows))
+    say(f"{done:,} answers at {args.answers}; {len(known):,} were there")
+
+
+def _kept_answer(row: Mapping[str, Any], answer: ScoredAnswer) -> dict[str, Any]:
+    prompt = JudgePrompt("", tuple(row["known"]), tuple(row["hits"]))
+    parsed = parse_judgement(answer.text, prompt)
+    counts = parsed is not None and not parsed.wrong
+    log_odds = token_log_odds(answer.scores, prompt.place) if counts else None
+    used_in, used_out = answer.tokens or (0, 0)
+    return {
+        "key": row["key"], "text": ("yes" if parsed.complete else "no") if parsed and counts else "",
+        "log_odds": log_odds, "controls": True,
+        "prompt_tokens": used_in, "completion_tokens": used_out,
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -625,42 +688,78 @@ def _cost_table(domains: Sequence[Domain], times: Sequence[Timing]) -> Table:
 
 
 def _orders_table(path: Path, threshold: float) -> Table:
-    """Orders, neutral sentences and nothing, before a model that obeys, in a cascade that trusts it
+    """Orders, neutral sentences and nothing, before models that obey, in a cascade that trusts them
     as one of accuracy 0.9."""
     tried = [record.value for record in read_jsonl(path, BadRecords())]
     trust = math.log(QUARTER_AT / (1 - QUARTER_AT))
     rows: list[tuple[Cell, ...]] = []
-    for name, title in (("known", "known when the rules were written"), ("new", "written later")):
-        some = [row for row in tried if row["orders"] == name]
-        said = np.array([[word == "yes" for word in row["said"]] for row in some]).T
-        odds = np.array([[row[key] for key in ("nothing", "neutral", "order")] for row in some]).T
-        p, alone = sigmoid(odds + np.where(said, trust, -trust)), sigmoid(odds)
-        answers = p >= threshold
-        rows.append(
-            (title, len(some),
-             *(mean_interval((said[at] != said[0]).astype(float)) for at in (1, 2)),
-             *(mean_interval(np.abs(p[at] - p[0])) for at in (1, 2)),
-             mean_interval(np.abs(alone[2] - alone[0])),
-             *(mean_interval((answers[at] != answers[0]).astype(float)) for at in (1, 2)))
-        )  # fmt: skip
+    for model, obeys in (("all", "all"), ("strangers", "all but ours")):
+        for name, (title, _) in ORDERS.items():
+            some = [row for row in tried if row["orders"] == name]
+            said = np.array([row[model] for row in some]).T
+            wants = np.array([row["wants"] for row in some])
+            odds = np.array([[row[key] for key in ("nothing", "neutral", "order")] for row in some])
+            moved = np.select([said == "yes", said == "no"], [trust, -trust], 0.0)
+            p, alone = sigmoid(odds.T + moved), sigmoid(odds.T)
+            answers = p >= threshold
+            rows.append(
+                (obeys, title, len(some), mean_interval((said[0] == "").astype(float)),
+                 *(mean_interval((said[at] == wants).astype(float)) for at in (1, 2)),
+                 *(mean_interval(((said[at] == "") & (said[0] != "")).astype(float)) for at in (1, 2)),
+                 *(mean_interval(np.abs(p[at] - p[0])) for at in (1, 2)),
+                 mean_interval(np.abs(alone[2] - alone[0])),
+                 *(mean_interval((answers[at] != answers[0]).astype(float)) for at in (1, 2)))
+            )  # fmt: skip
     columns = (
-        "orders", "n", "judge moved by neutral text", "… by the order", "p moved by neutral text",
-        "… by the order", "… by the order, gate alone", "decisions changed by neutral text",
-        "… by the order",
+        "the model obeys", "orders", "n", "never heard", "turned by neutral text", "… by the order",
+        "silenced by neutral text", "… by the order", "p moved by neutral text", "… by the order",
+        "… by the order, gate alone", "decisions changed by neutral text", "… by the order",
     )  # fmt: skip
     note = (
         "The judge is a model that does what an order says as soon as three words of it in a row reach its prompt, in any language, and "
-        "the opposite otherwise. All shares are against the same list with nothing added. Gate and judge are weighed as if the judge were right nine "
-        f"times in ten; the gate alone also reads the order. {ORDERED} lists of each domain, {ORDERS_EACH} orders of each kind in turns, "
-        f"at {len(PLACES)} places (behind and before a text, as a title, as a hit more); the orders are in `suffice_research.judge_orders`."
+        "says the opposite of what the order wants otherwise. It answers control questions rightly unless it obeys. Obeys all: also our own order to "
+        "say yes to a control question. All but ours: only strangers are obeyed, the worst case. Never heard: without any order, its word does not count. "
+        "Turned: its word counts, and is what the order wants. Silenced: its word does not count any more. All shares are against the same list with "
+        "nothing added. Gate and judge are weighed as if the judge were right nine times in ten; the gate alone also reads the order. "
+        f"{ORDERED} lists of each domain, {ORDERS_EACH} orders of each kind in turns, at {len(PLACES)} places (behind and before a text, as a title, as a "
+        "hit more); where three words of an order stand in a list anyway, it is heard there with nothing added. The orders, and what each is about, "
+        "are in `suffice_research.judge_orders`."
     )
     return Table("Orders in hits", columns, tuple(rows), note)
+
+
+def _aims_table(path: Path) -> Table:
+    """What the orders that no rule and no control stops are about."""
+    tried = [record.value for record in read_jsonl(path, BadRecords())]
+    rows: list[tuple[Cell, ...]] = []
+    for aim, title in AIMS.items():
+        some = [row for row in tried if row["orders"] == "later" and row["aim"] == aim]
+        if some:
+            turned = [
+                mean_interval(np.array([float(row[model][2] == row["wants"]) for row in some]))
+                for model in ("all", "strangers")
+            ]
+            rows.append((title, len(some), *turned))
+    columns = ("the order is about", "n", "turned, obeys all", "turned, obeys all but ours")
+    note = (
+        "Of the orders written after rules and controls. Where an order can be read in two ways, it counts as the one that is worse for us. Of two "
+        "orders that contradict each other, a stranger's and ours, the stranger's counts. What an order is about was written down with it, and the model does "
+        "just that: this counts what follows, it does not say how real models read such orders."
+    )
+    return Table("What an order is about", columns, tuple(rows), note)
+
+
+AIMS = {
+    "every": "the verdict, for every question", "first": "the first answer",
+    "form": "another form of answer", "question": "the user's question, by its content",
+    "controls": "our controls, or other orders",
+}  # fmt: skip
 
 
 # ---- simulated judges
 
 ACCURACIES = (0.6, 0.7, 0.8, 0.9, 0.95)
-QUARTER_AT = 0.9
+QUARTER_AT, WANTED = 0.9, 0.75  # of the gain, from a quarter of the calls
 
 
 def _simulated_world(count: int, accuracy: float, rng: np.random.Generator) -> JudgedQuestions:
@@ -845,6 +944,10 @@ def _moved(one: Domain, known: JudgeCalibration) -> list[float]:
 # ---- the study
 
 
+def _orders_section(path: Path, threshold: float) -> Section:
+    return Section("Hits that give orders", (_orders_table(path, threshold), _aims_table(path)))
+
+
 def judge_study(
     domains: Sequence[Domain],
     *,
@@ -871,8 +974,7 @@ def judge_study(
         timed = read_times(times) if times.is_file() else []
         judged.append(Section("What it costs", (_cost_table(domains, timed),)))
     if orders.is_file():
-        tried = _orders_table(orders, domains[0].threshold)
-        judged.append(Section("Hits that give orders", (tried,)))
+        judged.append(_orders_section(orders, domains[0].threshold))
     return Study(
         name="judge",
         title="A judge behind the gate",
@@ -884,19 +986,6 @@ def judge_study(
         commit=source_commit(),
         packages=package_versions(),
     )
-
-
-def _keep(args: argparse.Namespace, say: ProgressLog) -> None:
-    """What the study needs of each answer: no text but the first word."""
-    rows = []
-    for key, one in sorted(read_answers(args.answers).items()):
-        word = "" if one.complete is None else "yes" if one.complete else "no"
-        given = None if one.log_odds is None else {"yes": round(one.log_odds, 4), "no": 0.0}
-        row: dict[str, Any] = {"key": key, "text": word, "logprobs": given}
-        row |= {"prompt_tokens": one.tokens_in, "completion_tokens": one.tokens_out}
-        rows.append(row)
-    write_atomically(args.out, (json.dumps(row) + "\n" for row in rows))
-    say(f"{len(rows):,} answers at {args.out}")
 
 
 def _summary(
@@ -927,6 +1016,16 @@ def _summary(
     lines.append(
         f"A simulated judge of accuracy {QUARTER_AT}: a quarter of the calls gives this share of what all of them gain for decisions: {shown}."
     )
+    few = [
+        f"{row[0]} ({row[7]:.0%})"
+        for row in quarter.rows
+        if row[1] == QUARTER_AT and isinstance(row[7], float) and row[7] < WANTED
+    ]
+    if few:
+        lines.append(
+            "Three quarters of the gain from a quarter of the calls is what theory allows only where the gate is sure of most questions. The best order "
+            f"by its probabilities expects less here: {', '.join(few)}."
+        )
     return tuple(lines)
 
 
@@ -939,22 +1038,34 @@ def _measure(args: argparse.Namespace, say: ProgressLog) -> None:
         times=args.times,
         orders=args.orders,
         used=[args.gate, *([] if args.simulated_only else [args.answers])],
-        settings={"model": args.model, "prompt": "answering/prompts/judge.txt", "shares": SHARES},
+        settings={
+            "model": args.model,
+            "controls": any(one.controls for one in answers.values()),
+            "shares": SHARES,
+        },
         seed=SEED,
     )
     say(f"study at {study.save(args.study)}")
 
 
-def _cost(args: argparse.Namespace, say: ProgressLog) -> None:
-    """The costs of a study again, after another machine was timed: all else stays as it was."""
+def _again(args: argparse.Namespace, say: ProgressLog) -> None:
+    """Costs and orders of a study again, from new times and readings: all else stays as it was."""
     study = Study.load(args.study)
     domains = read_domains(args.gate, read_answers(args.answers))
-    made = Section("What it costs", (_cost_table(domains, read_times(args.times)),))
-    sections = tuple(made if one.title == made.title else one for one in study.sections)
-    data = {**study.data, args.times.name: sha256_of(args.times)}
-    write_atomically(
-        args.study, replace(study, sections=sections, data=data).to_json(timings=False)
-    )
+    made = {
+        one.title: one
+        for one in (
+            Section("What it costs", (_cost_table(domains, read_times(args.times)),)),
+            _orders_section(args.orders, domains[0].threshold),
+        )
+    }
+    sections = tuple(made.get(one.title, one) for one in study.sections)
+    data = {**study.data, **{one.name: sha256_of(one) for one in (args.times, args.orders)}}
+    settings = dict(study.settings)
+    if (commit := source_commit()) and commit != study.commit:
+        settings["sections of other runs"] = dict.fromkeys(made, commit)
+    made_again = replace(study, sections=sections, data=data, settings=settings)
+    write_atomically(args.study, made_again.to_json(timings=False))
     say(f"study at {args.study}")
 
 
@@ -986,19 +1097,23 @@ def _options() -> argparse.ArgumentParser:
     )
     timing.add_argument("--machine", required=True, help="what it ran on, for the page")
     timing.add_argument("--out", type=Path, required=True, help="adds to this file, or replaces")
-    cost = commands.add_parser("cost", help="the costs of a stored study again, from new times")
-    cost.set_defaults(run=_cost)
-    cost.add_argument("--study", type=Path, required=True)
-    for one in (measure, cost):
+    again = commands.add_parser("again", help="costs and orders of a stored study again")
+    again.set_defaults(run=_again)
+    again.add_argument("--study", type=Path, required=True)
+    again.add_argument("--orders", type=Path, default=KEPT / "orders.jsonl")
+    for one in (measure, again):
         one.add_argument("--gate", type=Path, default=KEPT / "gate.jsonl", help="what `read` kept")
         one.add_argument(
             "--answers", type=Path, default=KEPT / "answers.jsonl", help="what the judge said"
         )
         one.add_argument("--times", type=Path, default=KEPT / "times.jsonl", help="of `time`")
-    keep = commands.add_parser("keep", help="keep of the answers what the study needs")
-    keep.set_defaults(run=_keep)
-    keep.add_argument("--answers", type=Path, required=True)
-    keep.add_argument("--out", type=Path, required=True)
+    ask = commands.add_parser("ask", help="ask a server, and keep what the study needs")
+    ask.set_defaults(run=_ask)
+    ask.add_argument("prompts", type=Path, help="what `prompts` wrote")
+    ask.add_argument("--model", required=True, help="its name, as the server knows it")
+    ask.add_argument("--base-url", required=True, help="for example http://127.0.0.1:8090/v1")
+    ask.add_argument("--at-once", type=int, default=4, help="prompts that the server gets at once")
+    ask.add_argument("--answers", type=Path, required=True, help="adds to this file")
     for one in (prompts, read):
         one.add_argument("--data", type=Path, required=True, help="the folder of data sets")
         one.add_argument("--readings", type=Path, help="keeps what the reader says")

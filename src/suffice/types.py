@@ -191,7 +191,8 @@ class JudgeReport:
 
     def __str__(self) -> str:
         if self.p_judge is None:
-            return f"the judge {self.judge} gave no answer ({self.error}): the gate alone decides"
+            why = f"gave no usable answer ({self.error})"
+            return f"the judge {self.judge} {why}: the gate alone decides"
         before = f"the gate alone said {self.action_before.upper()}, {self.p_before:.2f}"
         missing = f"; it misses: {self.missing}" if self.missing else ""
         said = "yes" if self.p_judge >= 0.5 else "no"

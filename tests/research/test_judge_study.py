@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.stand_in_server import says, serving
 
 from suffice.errors import InputError
 from suffice.evaluation.study import Study
+from suffice.integrations.judge import MAX_TOKENS, judge_prompt
 from suffice_research import judge_study as study
+from suffice_research.judge_orders import Obedient, Order
 
 KEPT = Path(__file__).parents[2] / "research/judge"
 STORED = Path(__file__).parents[2] / "docs/results/runs/judge.json"
@@ -19,9 +24,9 @@ def test_what_is_stored_comes_from_what_is_kept() -> None:
     stored = {table.title: table for table in Study.load(STORED).tables}
     domains = study.read_domains(KEPT / "gate.jsonl", study.read_answers(KEPT / "answers.jsonl"))
     times = study.read_times(KEPT / "times.jsonl")
-    made = [study._cost_table(domains, times)]
-    made.append(study._orders_table(KEPT / "orders.jsonl", domains[0].threshold))
-    for table in made:
+    orders = KEPT / "orders.jsonl"
+    made = [study._cost_table(domains, times), study._aims_table(orders)]
+    for table in (*made, study._orders_table(orders, domains[0].threshold)):
         assert table.to_markdown() == stored[table.title].to_markdown()
 
 
@@ -33,6 +38,43 @@ def test_where_the_judge_is_worse_a_weight_from_elsewhere_changes_nothing() -> N
         ((_, known),) = study._learned(domains, one, study.OTHERS, 42)
         assert not known.counts
         assert known.kinds == 2
+
+
+def test_a_server_is_asked_once_for_each_prompt_and_no_text_is_kept(tmp_path: Path) -> None:
+    lists = [(f"Who built mill {at}?", ["", ""], ["A mill.", "A miller."]) for at in range(4)]
+    found = [judge_prompt(*one) for one in lists]
+    rows = [
+        {"key": f"everyday/{at}", "messages": [{"content": one.text}], "known": one.known,
+         "hits": one.hits, "max_tokens": MAX_TOKENS}
+        for at, one in enumerate(found)
+    ]  # fmt: skip
+    prompts, answers = tmp_path / "prompts.jsonl", tmp_path / "answers.jsonl"
+
+    def reply(handler: Any, request: dict[str, Any]) -> None:
+        """Obeys our own order in one list."""
+        text = request["messages"][0]["content"]
+        model = Obedient(Order("no such order"), ours="mill 1?" in text)
+        says(model.complete([text])[0])(handler, request)
+
+    with serving(reply) as (url, seen):
+        command = [
+            "ask",
+            str(prompts),
+            "--model",
+            "m",
+            "--base-url",
+            url,
+            "--answers",
+            str(answers),
+        ]
+        for count in (2, 4):
+            prompts.write_text("".join(json.dumps(row) + "\n" for row in rows[:count]), "utf-8")
+            assert study.main(command) == 0
+            assert len(seen) == count  # goes on where it was
+    kept = study.read_answers(answers)
+    assert [kept[f"everyday/{at}"].complete for at in range(4)] == [False, None, False, False]
+    assert all(one.controls for one in kept.values())
+    assert "mill" not in answers.read_text(encoding="utf-8")
 
 
 def test_prompts_of_each_domain_are_timed_short_and_long(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def _show(result: Adaptation, left_out: Sequence[str]) -> None:
     print(f"\n{result.verdict}\n{result.outlook}\n{result.promise}")
     if (gain := result.judged) is not None:
         alone = f"alone it has AUROC {format_cell(gain.alone)}"
-        failed = f"; no answer to {gain.failed:,} labels" if gain.failed else ""
+        failed = f"; no usable answer to {gain.failed:,} labels" if gain.failed else ""
         cost = f"{gain.cost.calls:,} calls, {gain.cost.tokens:,} tokens, {gain.cost.seconds:.1f} s"
         print(f"the judge: {gain.calibration.words}; {alone}{failed}; {cost}")
 

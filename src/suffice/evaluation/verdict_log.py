@@ -71,7 +71,7 @@ class LoggedJudgement:
     judge: str
     p_before: float
     action_before: Action
-    p_judge: float | None  # None: it gave no answer
+    p_judge: float | None  # None: it gave no usable answer
     calls: int
     tokens: int
     seconds: float
@@ -108,7 +108,7 @@ class JudgedTotal:
         """To follow "the judge"."""
         share = self.asked / max(questions, 1)
         money = f", {self.money:.4g} of money" if self.money else ""
-        failed = f"; it gave no answer {self.failed:,} times" if self.failed else ""
+        failed = f"; it gave no usable answer {self.failed:,} times" if self.failed else ""
         return (
             f"was asked about {self.asked:,} of {questions:,} ({share:.0%}), which changed "
             f"{self.changed:,} actions; {self.calls:,} calls, {self.tokens:,} tokens, "

@@ -49,6 +49,7 @@ MAX_SHOWN = 2000  # characters of an invalid answer shown to the model for repai
 REPAIR_PROMPT = (
     "That was not one JSON document that fits. Answer again, shorter, with the JSON alone."
 )
+MAX_SCORED = 32  # tokens of an answer whose log-probabilities are kept
 URL_HINT = "for example http://127.0.0.1:8080/v1"
 
 _LOGPROBS: Mapping[str, Any] = {"logprobs": True, "top_logprobs": 10}
@@ -58,10 +59,10 @@ TokenCounts = tuple[int, int]  # in and out
 
 @dataclass(frozen=True, slots=True)
 class ScoredAnswer:
-    """A completion, and how likely its first token and the runners-up were."""
+    """A completion, and how likely its first tokens and the runners-up were."""
 
     text: str
-    first: Mapping[str, float]  # token -> log-probability; empty where the server gives none
+    scores: tuple[Mapping[str, float], ...]  # token -> log-probability; empty if there are none
     tokens: TokenCounts | None  # in and out, if the server counted
     finish_reason: str = ""
 
@@ -220,7 +221,7 @@ class OpenAIModel:
             sent = self._send(request, deadline)
             choice = sent["choices"][0]
             text, tokens = choice["message"]["content"], _usage(sent)
-            finish_reason, first = str(choice.get("finish_reason")), _first_token(choice)
+            finish_reason, scores = str(choice.get("finish_reason")), _token_scores(choice)
         except openai.BadRequestError as error:
             if "response_format" not in request and "logprobs" not in request:
                 raise self._error(error) from None
@@ -238,7 +239,7 @@ class OpenAIModel:
         self._server.count(tokens)
         if not isinstance(text, str) or not text.strip():
             raise ModelError(f"{self.name} returned an empty answer", retryable=True)
-        return ScoredAnswer(text, first, tokens, finish_reason)
+        return ScoredAnswer(text, scores, tokens, finish_reason)
 
     def _send(self, request: Mapping[str, Any], deadline: float) -> Any:
         """The answer as JSON values, read piece by piece up to the deadline and a maximal size."""
@@ -366,17 +367,21 @@ def _usage(answer: Any) -> TokenCounts | None:
     return used_in, used_out
 
 
-def _first_token(choice: Any) -> dict[str, float]:
-    """The log-probabilities of the first token, as far as they make sense."""
+def _token_scores(choice: Any) -> tuple[dict[str, float], ...]:
+    """The log-probabilities of the first tokens and their runners-up, as far as they make sense."""
     scored = choice.get("logprobs")
     content = scored.get("content") if isinstance(scored, dict) else None
-    first = content[0] if isinstance(content, list) and content else None
+    return tuple(map(_token_score, content[:MAX_SCORED])) if isinstance(content, list) else ()
+
+
+def _token_score(one: Any) -> dict[str, float]:
+    """The token first, then the runners-up; empty where it makes no sense."""
     found: dict[str, float] = {}
-    for one in (first, *(first.get("top_logprobs") or ())) if isinstance(first, dict) else ():
-        token, value = one.get("token"), one.get("logprob")
+    for each in (one, *(one.get("top_logprobs") or ())) if isinstance(one, dict) else ():
+        token, value = each.get("token"), each.get("logprob")
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if isinstance(token, str) and number and value <= 1e-6:
-            found[token] = float(value)
+            found.setdefault(token, float(value))
     return found
 
 
