@@ -27,8 +27,12 @@ from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table
-from suffice.gate.gate import FAST, STANDARD, Gate
+from suffice.gate.extraction import Encoders
+from suffice.gate.gate import FAST, STANDARD, Gate, open_encoders
+from suffice.gate.policy import PolicyRule
+from suffice.gate.question import WordTable
 from suffice.gate.reader import Reader
+from suffice.gate.training import MIN_TO_FIT, build_training_set, fit_gate
 from suffice.numeric import sigmoid
 from suffice.storage import package_versions
 from suffice.types import LOW_FAMILIARITY
@@ -37,7 +41,6 @@ from suffice_research.training.gate import (
     QUESTIONS,
     collect_training,
     fast_of_learned,
-    train_gate,
 )
 from suffice_research.training.gate_data import KS, GateData
 from suffice_research.training.interval_coverage import GROUP, GroupCoverage, coverage, together
@@ -95,6 +98,28 @@ def judge(gate: Gate, name: str, seen: str, lists: Sequence[RetrievedQuestion]) 
         coverage(p, before, complete),
         coverage(p, after, complete),
     )
+
+
+class GatesOfSets:
+    """The shipped recipe over these data sets or all but one; the texts are looked at once."""
+
+    def __init__(
+        self, training: Mapping[str, Sequence[RetrievedQuestion]], encoders: Encoders, preset: str
+    ) -> None:
+        self._encoders, self._words = encoders, WordTable.load()
+        self._card = {"preset": preset, **encoders.names}
+        examples = [to_labelled_question(one) for lists in training.values() for one in lists]
+        sets = [name for name, lists in training.items() for _ in lists]
+        self._built = build_training_set(
+            examples, self._words, encoders, k=max(KS), min_examples=MIN_TO_FIT, data_sets=sets
+        )
+        self._sets = np.array(sets)
+
+    def without(self, name: str | None = None) -> Gate:
+        rest = self._built.where(self._sets != name) if name is not None else self._built
+        options: Any = {"k": max(KS), "seed": SEED, "card": self._card}
+        fitted = fit_gate(rest, self._words, PolicyRule("f1"), **options)
+        return Gate(self._words, *fitted, self._encoders)
 
 
 # ---- the study
@@ -199,7 +224,6 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
         every = [one for group in groups for one in group]
         reader.read_all(map(to_labelled_question, every), k=max(KS))
         fast = fast_of_learned(data, questions=QUESTIONS[FAST])
-    options: Any = {"preset": args.preset, "reader": reader, "fast": fast}
     found: list[Depth] = []
 
     def measure(gate: Gate, name: str, seen: str, lists: Sequence[RetrievedQuestion]) -> None:
@@ -208,10 +232,10 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
             say(str(found[-1]))
 
     started = time.perf_counter()
+    gates = GatesOfSets(training, open_encoders(args.preset, reader=reader, fast=fast), args.preset)
     for name, lists in judged.items():
-        rest = {other: some for other, some in training.items() if other != name}
-        measure(train_gate(rest, **options), name, LEFT_OUT, lists)
-    gate = train_gate(training, **options)
+        measure(gates.without(name), name, LEFT_OUT, lists)
+    gate = gates.without()
     for name, lists in judged.items():
         measure(gate, name, SEEN, lists)
     for name, kinds in unseen:

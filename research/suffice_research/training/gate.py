@@ -89,6 +89,13 @@ def fast_of_learned(data: GateData, *, questions: int, seed: int = SEED) -> Fast
     return FastGate("of the part learn", train_gate(chains, preset=FAST, seed=seed).model)
 
 
+def fold_parts(preset: str) -> tuple[str, ...]:
+    """The questions that gates of one data set are fitted and judged on: with a reader none that it
+    or its fast gate has learned from.
+    """
+    return (STACK, TEST) if preset == STANDARD else (LEARN, STACK, TEST)
+
+
 def shipped(gate: Gate, reader: Reader) -> Gate:
     """The standard gate with the reader and the fast gate that ship; the latter knows more."""
     encoders = replace(gate.encoders, reader=reader, fast=FastGate.open())
@@ -177,7 +184,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
             judged[f"{name}, drawn"] = lists
         unseen = list(data.unseen(questions=args.judged))
         folds: dict[str, Sequence[RetrievedQuestion]] = {
-            name: data.judged(name, (STACK, TEST), questions=2 * args.judged)
+            name: data.judged(name, fold_parts(args.preset), questions=2 * args.judged)
             for name in ("hotpotqa", "2wikimultihopqa", "musique", "frames")
             if name in training and not args.shipped
         }
