@@ -9,8 +9,15 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from robustness.attack_eval import AttackOutcome, attack_table, neutral_text, retrieved_hits
+from robustness.attack_eval import (
+    STUFFING,
+    AttackOutcome,
+    attack_table,
+    neutral_text,
+    retrieved_hits,
+)
 from robustness.attacks import ATTACKS, PLACES, STUFFED
+from robustness.claim_eval import CLAIMS
 
 from suffice.datasets.gold import Gold
 from suffice.evaluation.searching import RetrievedQuestion
@@ -52,6 +59,11 @@ def case() -> RetrievedQuestion:
 
 def test_no_two_attacks_are_called_the_same():
     assert len({one.name for one in ATTACKS}) == len(ATTACKS)
+
+
+def test_every_attack_is_measured_by_one_of_the_two_parts():
+    assert sorted(one.name for one in (*CLAIMS, *STUFFING)) == sorted(one.name for one in ATTACKS)
+    assert CLAIMS
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.name)
