@@ -43,7 +43,7 @@ LEARNED = {
 
 
 # Studies beside those of the presets: the module, and what its options are unless told.
-STUDY_MODULES: Mapping[str, tuple[str, Mapping[str, int | None]]] = {
+STUDY_MODULES: Mapping[str, tuple[str, Mapping[str, int | str | None]]] = {
     "gate-baselines": (
         "gate_baselines",
         {
@@ -53,7 +53,7 @@ STUDY_MODULES: Mapping[str, tuple[str, Mapping[str, int | None]]] = {
             "titles": gate_baselines.JUDGED,
         },
     ),
-    "familiarity": ("familiarity", {"judged": JUDGED, "questions": None}),
+    "familiarity": ("familiarity", {"judged": JUDGED, "questions": None, "leave-out": None}),
     "adaptation": ("adaptation_study", {}),
 }
 
@@ -77,7 +77,7 @@ def gate_path(preset: str) -> Path:
     return RUNS / f"gate-{preset}.json"
 
 
-def _options(usual: Mapping[str, int | None], study: Study | None) -> str:
+def _options(usual: Mapping[str, int | str | None], study: Study | None) -> str:
     """Of a study that was made with other numbers than usual, those."""
     settings = {} if study is None else study.settings
     odd = {name: settings.get(name, value) for name, value in usual.items()}

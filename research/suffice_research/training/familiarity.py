@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.result_files import source_commit
@@ -204,9 +205,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--questions", type=int, help="to learn from, of a data set at most")
     parser.add_argument("--judged", type=int, default=JUDGED, help="of a data set, at most")
     parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
+    parser.add_argument(
+        "--leave-out",
+        help="data sets to leave out in turn, with commas: a fit each; all, unless told",
+    )
     parser.add_argument("--out", type=Path, help="write the study here, as JSON")
     args = parser.parse_args(arguments)
     return exit_code(lambda: _run(args, ProgressLog()))
+
+
+def _left_out(given: str | None, known: Mapping[str, object]) -> list[str]:
+    names = given.split(",") if given else list(known)
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(
+            f"no data set is named {', '.join(map(repr, unknown))}",
+            hint=f"known: {', '.join(known)}",
+        )
+    return names
 
 
 def _run(args: argparse.Namespace, say: ProgressLog) -> None:
@@ -215,6 +230,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     if args.preset == STANDARD:
         reader = CachedReader(Reader(), args.readings, progress=say.progress)
     training = collect_training(data, args.preset, questions=args.questions)
+    left_out = _left_out(args.leave_out, training)
     judged = {name: data.judged(name, (TEST,), questions=args.judged) for name in training}
     unseen = list(data.unseen(questions=args.judged))
     if reader is not None:
@@ -233,15 +249,20 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
 
     started = time.perf_counter()
     gates = GatesOfSets(training, open_encoders(args.preset, reader=reader, fast=fast), args.preset)
-    for name, lists in judged.items():
-        measure(gates.without(name), name, LEFT_OUT, lists)
+    for name in left_out:
+        measure(gates.without(name), name, LEFT_OUT, judged[name])
     gate = gates.without()
     for name, lists in judged.items():
         measure(gate, name, SEEN, lists)
     for name, kinds in unseen:
         for kind, lists in kinds.items():
             measure(gate, ", ".join(filter(None, (name, kind))), UNSEEN, lists)
-    settings = {"preset": args.preset, "judged": args.judged, "questions": args.questions}
+    settings = {
+        "preset": args.preset,
+        "judged": args.judged,
+        "questions": args.questions,
+        "leave-out": args.leave_out,
+    }
     study = familiarity_study(found, settings=settings, seconds=time.perf_counter() - started)
     for line in study.summary:
         say(line)

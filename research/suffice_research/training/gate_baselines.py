@@ -77,8 +77,6 @@ SEEN_LISTS = (
     ("policyqa", "drawn"),
     ("tatqa", "drawn"),
     ("hover", "drawn"),
-    ("strategyqa", "drawn"),
-    ("entailmentbank", "drawn"),
 )
 LEARNED_LISTS = (*SEEN_LISTS, ("everyday", ""), ("everyday", "drawn"))
 TOP_SCORE, HITS = "top score", "number of hits"
