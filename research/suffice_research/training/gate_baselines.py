@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,15 +128,15 @@ def calibrate(table: Floats, complete: npt.NDArray[np.bool_]) -> list[Callable[[
     """For each baseline what makes probabilities of its figures: Platt scaling, fitted here. NaN
     stays NaN.
     """
-    found = []
+    found: list[Callable[[Floats], Floats]] = []
     for column in table.T:
         known = np.isfinite(column)
         model = platt_model(column[known, None], complete[known], SEED)
-        found.append(lambda values, model=model: _where_known(values, model))
+        found.append(partial(_where_known, model))
     return found
 
 
-def _where_known(values: Floats, model: Callable[[Floats], Floats]) -> Floats:
+def _where_known(model: Callable[[Floats], Floats], values: Floats) -> Floats:
     p = np.full(len(values), np.nan)
     known = np.isfinite(values)
     if known.any():
@@ -216,19 +217,24 @@ def _about(one: Compared) -> tuple[Cell, ...]:
 ABOUT = ("data set", "seen", "n", "complete")
 
 
+def _cells(one: Compared, metric: str) -> list[Cell]:
+    """Of the gate and of every baseline."""
+    each = (one.gate, *(one.baselines[name] for name in BASELINES))
+    return [None if p is None else interval(p, metric) for p in each]
+
+
 def _auroc_table(compared: Sequence[Compared]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for one in compared:
-        beside = (one.baselines[name] for name in BASELINES)
-        cells = [p and interval(p, "auroc") for p in (one.gate, *beside)]
-        rows.append((*_about(one), *cells))
+        rows.append((*_about(one), *_cells(one, "auroc")))
     return Table("AUROC beside others", (*ABOUT, "the gate", *BASELINES), tuple(rows))
 
 
 def _gain_table(compared: Sequence[Compared]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for one in compared:
-        gains = [other and _gain(one.gate, other) for other in one.baselines.values()]
+        others = (one.baselines[name] for name in BASELINES)
+        gains = [None if other is None else _gain(one.gate, other) for other in others]
         rows.append((*_about(one), *gains))
     note = "AUROC of the gate less that of the other, on the same draws of lists."
     return Table("Gain over others", (*ABOUT, *BASELINES), tuple(rows), note)
@@ -242,9 +248,7 @@ def _gain(gate: Predictions, other: Predictions) -> Interval:
 def _ece_table(compared: Sequence[Compared], settings: Mapping[str, Any]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for one in compared:
-        beside = (one.baselines[name] for name in BASELINES)
-        cells = [p and interval(p, "ece") for p in (one.gate, *beside)]
-        rows.append((*_about(one), *cells, ece_by_chance(one.gate.probabilities)))
+        rows.append((*_about(one), *_cells(one, "ece"), ece_by_chance(one.gate.probabilities)))
     note = (
         f"The others are calibrated by Platt scaling on {settings['learned']} lists each of {len(LEARNED_LISTS)} kinds, of questions "
         "that the gate has learned from; the gate as it is. By chance: what the gate's probabilities show on average if "
