@@ -1,10 +1,11 @@
 """Adversarial texts: how often they push incomplete evidence over the gate's threshold, compared
 with neutral text.
 
-Questions whose hits lack a needed document are attacked in every way of `robustness.attacks` that
-uses words of the question; mere claims are in `robustness.claim_eval`. Each attack has a control: the same list with as much neutral text in the same place. The figure is the
-share that the gate would answer, attacked minus neutral, in percentage points. Set SUFFICE_DATA for
-the real data. Decision 29 says what was tried.
+Questions whose hits lack a needed document are attacked in every way of `robustness.attacks`. Each
+attack has a control: the same list with as much neutral text in the same place. The figure is the
+share that the gate would answer, attacked minus neutral, in percentage points. Mere claims are also
+tried on gates that are not hardened: `robustness.claim_eval`. Set SUFFICE_DATA for the real data.
+Decision 29 says what was tried.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ KS = (10, 5, 3)
 QUESTIONS, LISTS, FEW = 250, 60, 20  # drawn of each data set; attacked; attacked in a short run
 SEED = 7  # of the draw
 MOST_POINTS = 2.0
-STUFFING = [one for one in ATTACKS if one.family != "claims"]
+CLAIMS = [one for one in ATTACKS if one.family == "claims"]
+STUFFING = [one for one in ATTACKS if one not in CLAIMS]  # these use words of the question
 
 
 # ---- questions
@@ -193,10 +195,11 @@ def tables(quick: bool) -> Iterator[ResultTable]:
     outcomes: dict[str, dict[str, dict[str, AttackOutcome]]] = {name: {} for name in gates}
     lists = []
     for one in load_settings(quick):
-        print_progress(f"{one.name}: {len(STUFFING)} attacks on {len(one.incomplete)} lists")
+        print_progress(f"{one.name}: {len(ATTACKS)} attacks on {len(one.incomplete)} lists")
         for name, gate in gates.items():
+            tried = ATTACKS if name == "hardened" else STUFFING
             outcomes[name][one.name] = {
-                attack.name: run_attack(gate, one, attack) for attack in STUFFING
+                attack.name: run_attack(gate, one, attack) for attack in tried
             }
         lists.append(f"{one.name} {len(one.incomplete)}")
     says = {
@@ -207,6 +210,8 @@ def tables(quick: bool) -> Iterator[ResultTable]:
         for name in gates
     }
     stuffed, others = ([one for one in STUFFING if one.promised is kept] for kept in (True, False))
+    title = "Claims and orders, a hardened gate"
+    yield attack_table(title, says["hardened"], CLAIMS, outcomes["hardened"], bound=True)
     yield attack_table(
         "Stuffing, disguises, floods and false metadata, a hardened gate",
         says["hardened"],

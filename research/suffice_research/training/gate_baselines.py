@@ -32,7 +32,7 @@ from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion
 from suffice.evaluation.significance import Interval, compare, interval
 from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table
+from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
 from suffice.gate.gate import FAST, STANDARD, Gate
 from suffice.gate.reader import Reader
 from suffice.gate.training import LabelledQuestion
@@ -203,7 +203,7 @@ def baselines_study(
         settings=settings,
         data={},
         sections=tuple(sections),
-        summary=(*_gain_summary(gains), *_titles_summary(titles)),
+        summary=(*_gain_summary(gains), *_fitted_summary(fitted), *_titles_summary(titles)),
         timings={"measuring": seconds},
         commit=source_commit(),
         packages=package_versions(),
@@ -250,9 +250,9 @@ def _ece_table(compared: Sequence[Compared], settings: Mapping[str, Any]) -> Tab
     for one in compared:
         rows.append((*_about(one), *_cells(one, "ece"), ece_by_chance(one.gate.probabilities)))
     note = (
-        f"The others are calibrated by Platt scaling on {settings['learned']} lists each of {len(LEARNED_LISTS)} kinds, of questions "
-        "that the gate has learned from; the gate as it is. By chance: what the gate's probabilities show on average if "
-        "every one is true."
+        f"The others are calibrated by Platt scaling on {settings['learned']} lists each of {len(LEARNED_LISTS)} kinds, of the "
+        "questions that the gate has learned from; the gate is as it is. By chance: what the gate's probabilities show on "
+        "average if every one is true."
     )
     columns = (*ABOUT, "the gate", *BASELINES, "the gate, by chance")
     return Table("ECE beside others", columns, tuple(rows), note)
@@ -277,6 +277,15 @@ def _gain_summary(gains: Table) -> Iterator[str]:
             f"The gate ranks better than {name}, beyond noise, on {len(above)} of {len(known)} sets of lists; "
             f"worse on {', '.join(below) or 'none'}."
         )
+
+
+def _fitted_summary(tables: Sequence[Table]) -> Iterator[str]:
+    for table in tables:
+        for row in table.rows:
+            found = row[table.columns.index("AUROC")]
+            if isinstance(found, WithPublished) and found.difference.value is not None:
+                kept = "reached" if found.difference.value >= 0 else "not reached"
+                yield f"Fitted on {row[0]}: AUROC {format_cell(found.measured)}; to reach {found.paper}: {kept}."
 
 
 def _titles_summary(titles: Sequence[tuple[str, Predictions, Predictions]]) -> Iterator[str]:
