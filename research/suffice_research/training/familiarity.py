@@ -38,6 +38,7 @@ from suffice.numeric import sigmoid
 from suffice.storage import package_versions
 from suffice.types import LOW_FAMILIARITY
 from suffice_research.training.gate import (
+    EVERYDAY_SHARE,
     JUDGED,
     QUESTIONS,
     collect_training,
@@ -145,7 +146,7 @@ def familiarity_study(
         settings=settings,
         data={},
         sections=(Section("How well it knows its depth", (_depth_table(found),), SAYS),),
-        summary=tuple(_summary(found)),
+        summary=(*_summary(found), *_fewer(settings)),
         timings={"measuring": seconds},
         commit=source_commit(),
         packages=package_versions(),
@@ -186,9 +187,17 @@ def _summary(found: Sequence[Depth]) -> Iterator[str]:
             all_ = together([one.widened for one in some])
             reached = "reached" if all_.covered >= TO_COVER * all_.groups else "not reached"
             yield (
-                f"Interval, {seen} domains: {all_.covered} of {all_.groups} groups are covered; "
-                f"to reach {TO_COVER:.0%}: {reached}."
+                f"Interval, {seen} domains: {all_.covered} of {all_.groups} groups are covered, by intervals of "
+                f"mean width {all_.width:.2f}; to reach {TO_COVER:.0%}: {reached}."
             )
+
+
+def _fewer(settings: Mapping[str, Any]) -> Iterator[str]:
+    if settings.get("questions"):
+        yield (
+            f"These gates have learned from at most {settings['questions']} questions of a data set (everyday: "
+            f"{EVERYDAY_SHARE} times as many), the one that ships from {QUESTIONS[settings['preset']]}."
+        )
 
 
 # ---- the command

@@ -39,7 +39,7 @@ from suffice_research.training.gate_study import Material, gate_study, shipped_l
 from suffice_research.training.reader_data import LEARN, STACK, TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
-__all__ = ["JUDGED", "QUESTIONS", "collect_training", "main", "train_gate"]
+__all__ = ["EVERYDAY_SHARE", "JUDGED", "QUESTIONS", "collect_training", "main", "train_gate"]
 
 QUESTIONS = {STANDARD: 160, FAST: 700}  # of a data set, at most; reading takes its time
 EVERYDAY_SHARE = 5  # our own cases are as people ask: five times as many
