@@ -3,8 +3,9 @@ with neutral text.
 
 Questions whose hits lack a needed document are attacked in every way of `robustness.attacks`. Each
 attack has a control: the same list with as much neutral text in the same place. The figure is the
-share that the gate would answer, attacked minus neutral, in percentage points. Set SUFFICE_DATA for
-the real data. Decision 29 says what was tried.
+share that the gate would answer, attacked minus neutral, in percentage points. Mere claims are also
+tried on gates that are not hardened: `robustness.claim_eval`. Set SUFFICE_DATA for the real data.
+Decision 29 says what was tried.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ KS = (10, 5, 3)
 QUESTIONS, LISTS, FEW = 250, 60, 20  # drawn of each data set; attacked; attacked in a short run
 SEED = 7  # of the draw
 MOST_POINTS = 2.0
-ORDERS = "claims"  # the families that only make claims; all others use words of the question
+CLAIMS = [one for one in ATTACKS if one.family == "claims"]
+STUFFING = [one for one in ATTACKS if one not in CLAIMS]  # these use words of the question
 
 
 # ---- questions
@@ -76,10 +78,10 @@ def load_setting(source: Source, lists: int) -> AttackSetting:
     )
 
 
-def load_settings(quick: bool) -> Iterator[AttackSetting]:
+def load_settings(quick: bool, sets: Sequence[str] = SETS) -> Iterator[AttackSetting]:
     """Only the controlled collection in a short run or without the real data."""
     for source in sorted(
-        (one for one in SOURCES if one.name in SETS), key=lambda one: SETS.index(one.name)
+        (one for one in SOURCES if one.name in sets), key=lambda one: sets.index(one.name)
     ):
         if not all((DATA / path).is_file() for path in source.files.values()):
             print_progress(f"left out {source.name}: no real data; set SUFFICE_DATA")
@@ -189,14 +191,15 @@ def attack_table(
 
 
 def tables(quick: bool) -> Iterator[ResultTable]:
-    gates = {preset: Gate.load(preset=preset) for preset in ("standard", "fast", "hardened")}
+    gates = {preset: Gate.load(preset=preset) for preset in ("standard", "hardened")}
     outcomes: dict[str, dict[str, dict[str, AttackOutcome]]] = {name: {} for name in gates}
     lists = []
     for one in load_settings(quick):
         print_progress(f"{one.name}: {len(ATTACKS)} attacks on {len(one.incomplete)} lists")
         for name, gate in gates.items():
+            tried = ATTACKS if name == "hardened" else STUFFING
             outcomes[name][one.name] = {
-                attack.name: run_attack(gate, one, attack) for attack in ATTACKS
+                attack.name: run_attack(gate, one, attack) for attack in tried
             }
         lists.append(f"{one.name} {len(one.incomplete)}")
     says = {
@@ -206,15 +209,9 @@ def tables(quick: bool) -> Iterator[ResultTable]:
         )
         for name in gates
     }
-    orders = [one for one in ATTACKS if one.promised and one.family == ORDERS]
-    stuffed = [one for one in ATTACKS if one.promised and one.family != ORDERS]
-    others = [one for one in ATTACKS if not one.promised]
-    for name, title in (
-        ("standard", "Claims and orders"),
-        ("fast", "Claims and orders, a gate without a reader"),
-        ("hardened", "Claims and orders, a hardened gate"),
-    ):
-        yield attack_table(title, says[name], orders, outcomes[name], bound=True)
+    stuffed, others = ([one for one in STUFFING if one.promised is kept] for kept in (True, False))
+    title = "Claims and orders, a hardened gate"
+    yield attack_table(title, says["hardened"], CLAIMS, outcomes["hardened"], bound=True)
     yield attack_table(
         "Stuffing, disguises, floods and false metadata, a hardened gate",
         says["hardened"],

@@ -22,6 +22,7 @@ PARTS = {
     "kills": "Killed at any moment",
     "faults": "Failing disks and jumping clocks",
     "fuzz": "Fuzzing",
+    "claim_eval": "Claims and orders in documents",
     "attack_eval": "Adversarial texts",
     "soak": "An hour of mixed load",
     "supply": "Supply chain",

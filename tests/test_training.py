@@ -109,13 +109,14 @@ def test_a_correction_that_separates_the_labels_stays_finite() -> None:
     assert np.abs(held_out).max() < 200
 
 
-def test_a_correction_never_turns_the_gate_round() -> None:
+@pytest.mark.parametrize("labels", [60, 1300])  # of many labels, the folds have as many
+def test_a_correction_never_turns_the_gate_round(labels: int) -> None:
     rng = np.random.default_rng(4)
-    odds = rng.normal(size=60) * 2
-    found, _ = fit_correction(
-        odds, np.zeros((60, 0)), odds < 0, [str(at) for at in range(60)], (), seed=0
-    )
+    odds = rng.normal(size=labels) * 2
+    groups = [str(at) for at in range(labels)]
+    found, held_out = fit_correction(odds, np.zeros((labels, 0)), odds < 0, groups, (), seed=0)
     assert found.slope >= 0
+    assert np.isfinite(held_out).all()
 
 
 def test_a_correction_from_noise_changes_little() -> None:

@@ -9,7 +9,14 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from robustness.attack_eval import AttackOutcome, attack_table, neutral_text, retrieved_hits
+from robustness.attack_eval import (
+    CLAIMS,
+    STUFFING,
+    AttackOutcome,
+    attack_table,
+    neutral_text,
+    retrieved_hits,
+)
 from robustness.attacks import ATTACKS, PLACES, STUFFED
 
 from suffice.datasets.gold import Gold
@@ -52,6 +59,16 @@ def case() -> RetrievedQuestion:
 
 def test_no_two_attacks_are_called_the_same():
     assert len({one.name for one in ATTACKS}) == len(ATTACKS)
+
+
+def test_a_claim_has_no_word_of_the_question(case):
+    for attack in CLAIMS:
+        neutral = neutral_text(case, POOL, random.Random(1))
+        attacked, _ = attack.pair(QUESTION, retrieved_hits(case), random.Random(1), neutral)
+        added = attacked[0]["text"].removeprefix(HELD[0].text)
+        assert not any(name in added for name in ("Ada", "Lovelace", "Babbage", "London"))
+    assert CLAIMS
+    assert STUFFING
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.name)

@@ -19,6 +19,8 @@ from suffice.retrieval.bridge import SHIPPED
 from suffice.storage import MANIFEST
 from suffice_research import hipporag
 from suffice_research.bridge_quality import SHIPPED_MODEL
+from suffice_research.judge_study import SEEN
+from suffice_research.training import gate_baselines
 from suffice_research.training.gate import JUDGED, QUESTIONS
 from suffice_research.training.sources import SOURCES
 
@@ -40,9 +42,19 @@ LEARNED = {
 }
 
 
-STUDY_COMMANDS = {
-    name: f"python -m suffice_research.training.{module} --data $DATA --readings FILE --out docs/results/runs/{name}.json"
-    for name, module in (("adaptation", "adaptation_study"), ("familiarity", "familiarity"))
+# Studies beside those of the presets: the module, and what its options are unless told.
+STUDY_MODULES: Mapping[str, tuple[str, Mapping[str, int | str | None]]] = {
+    "gate-baselines": (
+        "gate_baselines",
+        {
+            "judged": gate_baselines.JUDGED,
+            "learned": gate_baselines.LEARNED,
+            "folded": gate_baselines.FOLDED,
+            "titles": gate_baselines.JUDGED,
+        },
+    ),
+    "familiarity": ("familiarity", {"judged": JUDGED, "questions": None, "leave-out": None}),
+    "adaptation": ("adaptation_study", {}),
 }
 
 
@@ -56,7 +68,7 @@ def gate_studies() -> dict[str, Study]:
 
 
 def stored_study(name: str) -> Study | None:
-    """A study beside those of the presets: `adaptation`, `familiarity`."""
+    """A study beside those of the presets, like those of `STUDY_MODULES`."""
     path = RUNS / f"{name}.json"
     return Study.load(path) if path.is_file() else None
 
@@ -65,19 +77,25 @@ def gate_path(preset: str) -> Path:
     return RUNS / f"gate-{preset}.json"
 
 
-def gate_command(preset: str, study: Study | None = None) -> str:
-    """What makes the gate and its study; for a study that was made with other numbers of questions,
-    those.
-    """
-    usual = {"questions": QUESTIONS[preset], "judged": JUDGED}
-    odd = {
-        name: study.settings[name]
-        for name, value in usual.items()
-        if study and study.settings.get(name, value) != value
-    }
-    chosen = ("" if preset == STANDARD else f" --preset {preset}") + "".join(
-        f" --{name} {value}" for name, value in odd.items()
+def _options(usual: Mapping[str, int | str | None], study: Study | None) -> str:
+    """Of a study that was made with other numbers than usual, those."""
+    settings = {} if study is None else study.settings
+    odd = {name: settings.get(name, value) for name, value in usual.items()}
+    return "".join(f" --{name} {value}" for name, value in odd.items() if value != usual[name])
+
+
+def study_command(name: str, study: Study) -> str:
+    module, usual = STUDY_MODULES[name]
+    return (
+        f"python -m suffice_research.training.{module} --data $DATA --readings FILE{_options(usual, study)} "
+        f"--out docs/results/runs/{name}.json"
     )
+
+
+def gate_command(preset: str, study: Study | None = None) -> str:
+    """What makes the gate and its study."""
+    chosen = "" if preset == STANDARD else f" --preset {preset}"
+    chosen += _options({"questions": QUESTIONS[preset], "judged": JUDGED}, study)
     return f"python -m suffice_research.training.gate --data $DATA{chosen} --study docs/results/runs/gate-{preset}.json"
 
 
@@ -113,15 +131,16 @@ def gate_results(found: dict[str, Study]) -> str:
         "# The gate: what was measured\n",
         "Deployable features only: no gold hops, types or labels. `$DATA` is the folder of real data (see CONTRIBUTING). "
         "Every figure is of questions that were left out. In the figures of `standard` a fast gate that knows fewer questions "
-        "stands in for the one that ships ([decision 35](../decisions/0035-reader.md)). Fitted on single data sets, `standard` "
-        "has not been measured yet.\n",
+        "stands in for the one that ships ([decision 35](../decisions/0035-reader.md)).\n",
     ]
-    for name, command in STUDY_COMMANDS.items():
+    for name in STUDY_MODULES:
         if study := stored_study(name):
             first, *others = study.sections  # the first is what the heading says
-            lines += [f"## {first.title}\n", f"    {command}\n"]
-            lines += ["What was to be reached:\n", *(f"- {line}" for line in study.summary), ""]
+            lines += [f"## {first.title}\n", f"    {study_command(name, study)}\n"]
+            lines += ["What came out:\n", *(f"- {line}" for line in study.summary), ""]
             lines += list(_gate_section(first, study))[1:]
+            if name == "gate-baselines" and (judge := stored_study("judge")):
+                lines += _judge_beside(judge)
             for section in others:
                 lines += _gate_section(section, study)
     for preset, study in found.items():
@@ -140,6 +159,37 @@ def _gate_section(section: Section, study: Study) -> Iterator[str]:
             yield one.to_markdown()
         else:
             yield f"![{one.title}]({_gate_picture(study, study.figures.index(one))})\n"
+
+
+def _judge_beside(study: Study) -> Iterator[str]:
+    """A language model as the judge of the same kinds of lists, and what a list costs it."""
+    alone, cost = study.table("Alone"), study.table("Cost per thousand questions")
+    shares, lists = (cost.columns.index(name) for name in ("share allowed", "lists"))
+    every = {str(row[lists]): row for row in cost.rows if row[shares] == 1.0}
+    kept = [alone.columns.index(name) for name in ("n", "complete", "gate, AUROC", "judge, AUROC")]
+    kept.append(alone.columns.index("judge, ECE"))
+    counted = range(cost.columns.index("tokens in"), len(cost.columns))
+    rows: list[tuple[Cell, ...]] = []
+    for row in alone.rows:
+        of_thousand = every[str(row[0])]
+        each = [_thousandth(of_thousand[at]) for at in counted]
+        rows.append((row[0], SEEN[str(row[0])], *(row[at] for at in kept), *each))
+    columns = (
+        "lists", "seen by the gate", *(alone.columns[at] for at in kept), *(cost.columns[at] for at in counted)
+    )  # fmt: skip
+    yield "### Beside a language model\n"
+    yield (
+        f"{study.settings['model']}, asked about other lists of these kinds; [how, and what it gains](judge.md). Tokens and seconds "
+        "are those of one list.\n"
+    )
+    yield Table("A judge", columns, tuple(rows)).to_markdown()
+
+
+def _thousandth(value: Cell) -> Cell:
+    """Counts stay whole numbers."""
+    if isinstance(value, int):
+        return round(value / 1000)
+    return value / 1000 if isinstance(value, float) else value
 
 
 # ---------------------------------------------------------------------------------- the gate: cards

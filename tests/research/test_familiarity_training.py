@@ -31,10 +31,11 @@ def test_the_study_says_whether_left_out_and_unseen_groups_are_covered(tmp_path:
         Depth("notes", "unseen", 300, 0.8, 0.2, narrow, GroupCoverage(3, 2, 0.3)),
         Depth("mills", "seen", 300, 0.5, 0.1, narrow, narrow),
     ]  # fmt: skip
-    study = familiarity_study(found, settings={}, seconds=0.0)
+    study = familiarity_study(found, settings={"questions": 40, "preset": "standard"}, seconds=0.0)
     assert study.summary == (
-        "Interval, left out domains: 4 of 4 groups are covered; to reach 90%: reached.",
-        "Interval, unseen domains: 2 of 3 groups are covered; to reach 90%: not reached.",
+        "Interval, left out domains: 4 of 4 groups are covered, by intervals of mean width 0.50; to reach 90%: reached.",
+        "Interval, unseen domains: 2 of 3 groups are covered, by intervals of mean width 0.30; to reach 90%: not reached.",
+        "These gates have learned from at most 40 questions of a data set (everyday: 5 times as many), the one that ships from 160.",
     )
     rows = {row[0]: row[5:] for row in study.tables[0].rows}
     assert rows["all left out"] == (4, 0, 0.1, 4, 0.5)  # widths count by groups

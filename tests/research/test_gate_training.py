@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from suffice.datasets.dataset import Dataset
+from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.study import Study
+from suffice.gate.extraction import Encoders
 from suffice.gate.gate import Gate
 from suffice_research.controlled import controlled_collection
 from suffice_research.training import reader_data
+from suffice_research.training.familiarity import GatesOfSets
 from suffice_research.training.gate import main, train_gate
 from suffice_research.training.gate_data import draw_lists
 from suffice_research.training.gate_study import Material, gate_study
@@ -47,10 +51,13 @@ def test_a_promise_that_nobody_can_keep_answers_nothing() -> None:
 
 
 @cache
+def controlled() -> Dataset:
+    return controlled_collection(documents=200)
+
+
+@cache
 def collected() -> RetrievedDataset:
-    return retrieve_dataset(
-        controlled_collection(documents=200), ["bm25", "tfidf"], [3, 6], sample=200
-    )
+    return retrieve_dataset(controlled(), ["bm25", "tfidf"], [3, 6], sample=200)
 
 
 @cache
@@ -66,9 +73,7 @@ def test_what_is_drawn_follows_from_seed_and_words() -> None:
     assert len({case.question.text for case in some}) == 200
     assert draw_lists(collected(), lists=2) == some
     assert draw_lists(collected(), lists=2, seed=1) != some
-    fewer = retrieve_dataset(
-        controlled_collection(documents=200), ["bm25"], [3], sample=50
-    ).questions("bm25", 3)
+    fewer = retrieve_dataset(controlled(), ["bm25"], [3], sample=20).questions("bm25", 3)
     assert {case.question.text for case in fewer} < {case.question.text for case in some}
 
 
@@ -104,6 +109,15 @@ def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "first" / file).read_bytes() == (
             tmp_path / "second" / file
         ).read_bytes(), file
+
+
+def test_a_gate_without_a_set_is_one_that_never_saw_it() -> None:
+    drawn, gate = east()
+    west = draw_lists(collected(), lists=1)[100:120]
+    gates = GatesOfSets({"east": drawn, "west": west}, Encoders(), "fast")
+    cases = gate_inputs(west)
+    expected = gate.probabilities(cases)
+    assert gates.without("west").probabilities(cases).tolist() == expected.tolist()
 
 
 def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:

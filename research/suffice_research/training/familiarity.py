@@ -21,23 +21,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table
-from suffice.gate.gate import FAST, STANDARD, Gate
+from suffice.gate.extraction import Encoders
+from suffice.gate.gate import FAST, STANDARD, Gate, open_encoders
+from suffice.gate.policy import PolicyRule
+from suffice.gate.question import WordTable
 from suffice.gate.reader import Reader
+from suffice.gate.training import MIN_TO_FIT, build_training_set, fit_gate
 from suffice.numeric import sigmoid
 from suffice.storage import package_versions
 from suffice.types import LOW_FAMILIARITY
 from suffice_research.training.gate import (
+    EVERYDAY_SHARE,
     JUDGED,
     QUESTIONS,
     collect_training,
     fast_of_learned,
-    train_gate,
 )
 from suffice_research.training.gate_data import KS, GateData
 from suffice_research.training.interval_coverage import GROUP, GroupCoverage, coverage, together
@@ -97,6 +102,28 @@ def judge(gate: Gate, name: str, seen: str, lists: Sequence[RetrievedQuestion]) 
     )
 
 
+class GatesOfSets:
+    """The shipped recipe over these data sets or all but one; the texts are looked at once."""
+
+    def __init__(
+        self, training: Mapping[str, Sequence[RetrievedQuestion]], encoders: Encoders, preset: str
+    ) -> None:
+        self._encoders, self._words = encoders, WordTable.load()
+        self._card = {"preset": preset, **encoders.names}
+        examples = [to_labelled_question(one) for lists in training.values() for one in lists]
+        sets = [name for name, lists in training.items() for _ in lists]
+        self._built = build_training_set(
+            examples, self._words, encoders, k=max(KS), min_examples=MIN_TO_FIT, data_sets=sets
+        )
+        self._sets = np.array(sets)
+
+    def without(self, name: str | None = None) -> Gate:
+        rest = self._built.where(self._sets != name) if name is not None else self._built
+        options: Any = {"k": max(KS), "seed": SEED, "card": self._card}
+        fitted = fit_gate(rest, self._words, PolicyRule("f1"), **options)
+        return Gate(self._words, *fitted, self._encoders)
+
+
 # ---- the study
 
 SAYS = (
@@ -119,7 +146,7 @@ def familiarity_study(
         settings=settings,
         data={},
         sections=(Section("How well it knows its depth", (_depth_table(found),), SAYS),),
-        summary=tuple(_summary(found)),
+        summary=(*_summary(found), *_fewer(settings)),
         timings={"measuring": seconds},
         commit=source_commit(),
         packages=package_versions(),
@@ -160,9 +187,17 @@ def _summary(found: Sequence[Depth]) -> Iterator[str]:
             all_ = together([one.widened for one in some])
             reached = "reached" if all_.covered >= TO_COVER * all_.groups else "not reached"
             yield (
-                f"Interval, {seen} domains: {all_.covered} of {all_.groups} groups are covered; "
-                f"to reach {TO_COVER:.0%}: {reached}."
+                f"Interval, {seen} domains: {all_.covered} of {all_.groups} groups are covered, by intervals of "
+                f"mean width {all_.width:.2f}; to reach {TO_COVER:.0%}: {reached}."
             )
+
+
+def _fewer(settings: Mapping[str, Any]) -> Iterator[str]:
+    if settings.get("questions"):
+        yield (
+            f"These gates have learned from at most {settings['questions']} questions of a data set (everyday: "
+            f"{EVERYDAY_SHARE} times as many), the one that ships from {QUESTIONS[settings['preset']]}."
+        )
 
 
 # ---- the command
@@ -179,9 +214,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--questions", type=int, help="to learn from, of a data set at most")
     parser.add_argument("--judged", type=int, default=JUDGED, help="of a data set, at most")
     parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
+    parser.add_argument(
+        "--leave-out",
+        help="data sets to leave out in turn, with commas: a fit each; all, unless told",
+    )
     parser.add_argument("--out", type=Path, help="write the study here, as JSON")
     args = parser.parse_args(arguments)
     return exit_code(lambda: _run(args, ProgressLog()))
+
+
+def _left_out(given: str | None, known: Mapping[str, object]) -> list[str]:
+    names = given.split(",") if given else list(known)
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(
+            f"no data set is named {', '.join(map(repr, unknown))}",
+            hint=f"known: {', '.join(known)}",
+        )
+    return names
 
 
 def _run(args: argparse.Namespace, say: ProgressLog) -> None:
@@ -190,6 +239,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     if args.preset == STANDARD:
         reader = CachedReader(Reader(), args.readings, progress=say.progress)
     training = collect_training(data, args.preset, questions=args.questions)
+    left_out = _left_out(args.leave_out, training)
     judged = {name: data.judged(name, (TEST,), questions=args.judged) for name in training}
     unseen = list(data.unseen(questions=args.judged))
     if reader is not None:
@@ -199,7 +249,6 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
         every = [one for group in groups for one in group]
         reader.read_all(map(to_labelled_question, every), k=max(KS))
         fast = fast_of_learned(data, questions=QUESTIONS[FAST])
-    options: Any = {"preset": args.preset, "reader": reader, "fast": fast}
     found: list[Depth] = []
 
     def measure(gate: Gate, name: str, seen: str, lists: Sequence[RetrievedQuestion]) -> None:
@@ -208,16 +257,21 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
             say(str(found[-1]))
 
     started = time.perf_counter()
-    for name, lists in judged.items():
-        rest = {other: some for other, some in training.items() if other != name}
-        measure(train_gate(rest, **options), name, LEFT_OUT, lists)
-    gate = train_gate(training, **options)
+    gates = GatesOfSets(training, open_encoders(args.preset, reader=reader, fast=fast), args.preset)
+    for name in left_out:
+        measure(gates.without(name), name, LEFT_OUT, judged[name])
+    gate = gates.without()
     for name, lists in judged.items():
         measure(gate, name, SEEN, lists)
     for name, kinds in unseen:
         for kind, lists in kinds.items():
             measure(gate, ", ".join(filter(None, (name, kind))), UNSEEN, lists)
-    settings = {"preset": args.preset, "judged": args.judged, "questions": args.questions}
+    settings = {
+        "preset": args.preset,
+        "judged": args.judged,
+        "questions": args.questions,
+        "leave-out": args.leave_out,
+    }
     study = familiarity_study(found, settings=settings, seconds=time.perf_counter() - started)
     for line in study.summary:
         say(line)

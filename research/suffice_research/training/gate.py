@@ -39,7 +39,7 @@ from suffice_research.training.gate_study import Material, gate_study, shipped_l
 from suffice_research.training.reader_data import LEARN, STACK, TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
-__all__ = ["JUDGED", "QUESTIONS", "collect_training", "main", "train_gate"]
+__all__ = ["EVERYDAY_SHARE", "JUDGED", "QUESTIONS", "collect_training", "main", "train_gate"]
 
 QUESTIONS = {STANDARD: 160, FAST: 700}  # of a data set, at most; reading takes its time
 EVERYDAY_SHARE = 5  # our own cases are as people ask: five times as many
@@ -87,6 +87,13 @@ def fast_of_learned(data: GateData, *, questions: int, seed: int = SEED) -> Fast
     """A fast gate that knows no question which the standard gate learns from, or is judged on."""
     chains = data.chains(parts=(LEARN,), questions=questions, seed=seed)
     return FastGate("of the part learn", train_gate(chains, preset=FAST, seed=seed).model)
+
+
+def fold_parts(preset: str) -> tuple[str, ...]:
+    """The questions that gates of one data set are fitted and judged on: with a reader none that it
+    or its fast gate has learned from.
+    """
+    return (STACK, TEST) if preset == STANDARD else (LEARN, STACK, TEST)
 
 
 def shipped(gate: Gate, reader: Reader) -> Gate:
@@ -177,7 +184,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
             judged[f"{name}, drawn"] = lists
         unseen = list(data.unseen(questions=args.judged))
         folds: dict[str, Sequence[RetrievedQuestion]] = {
-            name: data.judged(name, (STACK, TEST), questions=2 * args.judged)
+            name: data.judged(name, fold_parts(args.preset), questions=2 * args.judged)
             for name in ("hotpotqa", "2wikimultihopqa", "musique", "frames")
             if name in training and not args.shipped
         }

@@ -156,9 +156,7 @@ class GateData:
                 seed=seed,
             )  # fmt: skip
             every = found.questions(source.judged_by, KS[-1])
-            if tuple(parts) == (TEST,):
-                every = tuple(one for one in every if _part(one, seed) == TEST)
-            return list(every[:questions])
+            return [one for one in every if _part(one, seed) in parts][:questions]
         return self._kinds(name, self._of(name, parts), questions, seed)[kind]
 
     def unseen(

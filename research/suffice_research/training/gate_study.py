@@ -50,7 +50,19 @@ from suffice_research.training.interval_coverage import (
 )
 from suffice_research.training.promise import PromiseResult, check_promise
 
-__all__ = ["FLOORS", "JudgedLists", "Material", "gate_study", "shipped_lists"]
+__all__ = [
+    "FITTED_SAYS",
+    "FLOORS",
+    "THREE",
+    "WITHOUT_TITLES_LOSS",
+    "FoldResult",
+    "JudgedLists",
+    "Material",
+    "fitted_table",
+    "gate_study",
+    "run_folds",
+    "shipped_lists",
+]
 
 Floats = npt.NDArray[np.floating[Any]]
 Say = Callable[[str], None]
@@ -107,7 +119,7 @@ class Material:
 
 
 @dataclass(frozen=True)
-class _FoldResult:
+class FoldResult:
     """One data set by folds: the gate's probabilities, the baselines', and how promises fared."""
 
     name: str
@@ -123,7 +135,12 @@ def gate_study(material: Material, say: Say) -> Study:
     fitted = []
     shipped = [_judge_shipped(material, one, say) for one in shipped_lists(material)]
     for name, cases in material.folds.items():
-        fitted.append(_run_folds(name, cases, material))
+        fitted.append(
+            run_folds(
+                name, cases, material.fit,
+                baselines=material.baselines, reranker=material.reranker, seed=material.seed,
+            )
+        )  # fmt: skip
         say(f"fitted on folds of {name}: AUROC {_auroc(fitted[-1].predictions):.3f}")
     halfway = time.perf_counter()
     left_out = {}
@@ -153,9 +170,9 @@ def gate_study(material: Material, say: Say) -> Study:
 
 
 def _fitted_sections(
-    fitted: Sequence[_FoldResult], left_out: Mapping[str, Predictions], material: Material
+    fitted: Sequence[FoldResult], left_out: Mapping[str, Predictions], material: Material
 ) -> Iterator[Section]:
-    tables = _fitted_table(fitted, material), _baseline_table(fitted)
+    tables = fitted_table(fitted, material.preset), _baseline_table(fitted)
     yield Section("Fitted on one data set", tables, FITTED_SAYS)
     yield Section("The promise", (_promise_table(fitted),), PROMISE_SAYS)
     table = _left_out_table(left_out, material)
@@ -321,30 +338,36 @@ PROMISE_SAYS = (
 )
 
 
-def _run_folds(name: str, cases: Sequence[RetrievedQuestion], material: Material) -> _FoldResult:
+def run_folds(
+    name: str,
+    cases: Sequence[RetrievedQuestion],
+    fit: Fit,
+    *,
+    baselines: Sequence[str] | None = (),
+    reranker: Reranker | None = None,
+    seed: int = 42,
+) -> FoldResult:
+    """Gates that are fitted on four fifths of these questions, judged on the fifth; with baselines
+    by name, all of them with None.
+    """
     texts = [case.question.text for case in cases]
     complete = np.array([case.complete for case in cases], dtype=bool)
-    folds = grouped_folds(texts, complete, FOLDS, material.seed)
-    verdicts = cross_validate_gate(cases, folds, material.fit)
-    options: dict[str, Any] = {
-        "names": material.baselines,
-        "reranker": material.reranker,
-        "seed": material.seed,
-    }
-    baselines = baseline_predictions(cases, folds, **options)
+    folds = grouped_folds(texts, complete, FOLDS, seed)
+    verdicts = cross_validate_gate(cases, folds, fit)
+    beside = baseline_predictions(cases, folds, names=baselines, reranker=reranker, seed=seed)
     answered = np.array([action == "answer" for action in verdicts.actions], dtype=float)
     predictions = Predictions(complete.astype(float), verdicts.p)
-    return _FoldResult(
+    return FoldResult(
         name,
         predictions,
         answered,
-        baselines,
-        check_promise(verdicts.p, complete, texts, seed=material.seed),
+        beside,
+        check_promise(verdicts.p, complete, texts, seed=seed),
     )
 
 
-def _fitted_table(fitted: Sequence[_FoldResult], material: Material) -> Table:
-    floors = FLOORS[material.preset]["fitted"]
+def fitted_table(fitted: Sequence[FoldResult], preset: str) -> Table:
+    floors = FLOORS[preset]["fitted"]
     rows: list[tuple[Cell, ...]] = []
     for one in fitted:
         auroc = WithPublished(interval(one.predictions, "auroc"), floors.get(one.name))
@@ -384,7 +407,7 @@ def _fitted_table(fitted: Sequence[_FoldResult], material: Material) -> Table:
     return Table("Fitted", columns, tuple(rows), note)
 
 
-def _baseline_table(fitted: Sequence[_FoldResult]) -> Table:
+def _baseline_table(fitted: Sequence[FoldResult]) -> Table:
     """AUROC of every predictor on every data set."""
     names = list(dict.fromkeys(name for one in fitted for name in one.baselines))
     rows: list[tuple[Cell, ...]] = [("the gate", *(_auroc(one.predictions) for one in fitted))]
@@ -404,7 +427,7 @@ def _baseline_table(fitted: Sequence[_FoldResult]) -> Table:
     )
 
 
-def _promise_table(fitted: Sequence[_FoldResult]) -> Table:
+def _promise_table(fitted: Sequence[FoldResult]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (one.name, kept.alpha, kept.exceeded, kept.broken, kept.never, kept.coverage)
         for one in fitted

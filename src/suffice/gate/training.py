@@ -539,6 +539,8 @@ def _average_over_priors(rows: Floats, target: Floats, local: Bools) -> tuple[Fl
             fits.append(weights)
             evidence.append(np.log(prior.chance) + likelihood)
             penalties.append(float(prior.penalties[2:][~local].min(initial=FIXED)))
+    if not fits:  # labels that turn the gate round by every prior: it stays as it is
+        return np.concatenate([[0.0, 1.0], np.zeros(len(local))]), FIXED
     share = np.exp(np.array(evidence) - max(evidence))
     return np.asarray(share @ np.array(fits) / share.sum()), penalties[int(share.argmax())]
 
