@@ -32,6 +32,7 @@ from suffice.benchmark.inflection import (
 )
 from suffice.benchmark.open_relations import LITERALS
 from suffice.benchmark.stage_protocols import Triple
+from suffice.benchmark.stated_facts import STATED
 from suffice.benchmark.triples import RELATIONS, Relation
 from suffice.benchmark.vocabulary import ATTRIBUTES, ROLES
 
@@ -235,6 +236,8 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
         verb = triple.object.partition(" ")[0].casefold()
         does = triple.relation != "purpose" or is_base(verb)
         return known if does else Relation(ask=("What is X?",))
+    if triple.relation.startswith(STATED):
+        return Relation(object="date", ask=(triple.phrase,))
     if match := re.fullmatch(r"option (-\S+)", triple.relation):
         if not re.match(r"[A-Za-z]", triple.object) or triple.object[-1] in "-‐,":
             return _NONE  # cut out of its line
