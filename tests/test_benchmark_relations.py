@@ -19,6 +19,7 @@ from suffice.benchmark.knowledge_graph import (
 )
 from suffice.benchmark.layout import read_layout
 from suffice.benchmark.open_relations import inverse, kind_of, open_relations
+from suffice.benchmark.relation_words import words_of
 from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.stated_facts import stated_facts
 from suffice.benchmark.terms import CorpusTerms, collect_terms
@@ -357,6 +358,17 @@ def test_a_name_with_a_number_and_a_place_is_the_same_in_every_cluster() -> None
     (equal,) = RuleEquivalences(pages).equivalences(0, [fact], [])
     assert equal.always
     assert set(equal.names) == {"Walter IV, Count of Brienne", "Walter IV of Brienne"}
+
+
+def test_a_table_is_asked_how_many_and_not_what_points_to_the_row_above() -> None:
+    def asked(relation: str, value: str) -> tuple[str, ...]:
+        fact = Triple("Oslo", relation, value, "a", "a#0", phrase=relation, object_kind="amount")
+        return words_of(fact, PageIndex([])).ask
+
+    assert asked("cases", "1,106") == ("How many cases does X have?",)
+    assert asked("meaning", "The same of its text.") == ()
+    for relation, value in (("seconds", "3"), ("cases", "0.5"), ("status", "3"), ("class", "1")):
+        assert not any(one.startswith("How many") for one in asked(relation, value))
 
 
 # ------------------------------------------------------------------------------------ hostile input

@@ -229,15 +229,23 @@ def is_clean(triple: Triple) -> bool:
 # ---------------------------------------------------------------------------------- the questions
 
 
+# "The same of its text", "The third.": only the row above says of what.
+_POINTS_BACK = re.compile(r"The same\b|Its\b|The \w+\.?$")
+
+
 def words_of(triple: Triple, pages: PageIndex) -> Relation:
     """The words for this fact's relation; without any where the relation cannot be asked about."""
     known = RELATIONS.get(triple.relation) or _KEYS.get(triple.relation)
     if known is not None:
+        if triple.relation in _KEYS and _POINTS_BACK.match(triple.object):
+            return _NONE
         verb = triple.object.partition(" ")[0].casefold()
         does = triple.relation != "purpose" or is_base(verb)
         return known if does else Relation(ask=("What is X?",))
     if triple.relation.startswith(STATED):
         return Relation(object="date", ask=(triple.phrase,))
+    if _is_count(triple):
+        return Relation(object="amount", ask=(f"How many {triple.relation} does X have?",))
     if match := re.fullmatch(r"option (-\S+)", triple.relation):
         if not re.match(r"[A-Za-z]", triple.object) or triple.object[-1] in "-‐,":
             return _NONE  # cut out of its line
@@ -249,6 +257,14 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
         return _NONE
     noun = type_noun(triple.object, triple.object_kind, pages)
     return _words(one, noun, triple.object_kind, triple.object)
+
+
+def _is_count(triple: Triple) -> bool:
+    """Whether a list or a table counts something: "cases" and 106, but not "seconds" and 3."""
+    listed = triple.phrase == triple.relation
+    plural = re.fullmatch(r"[a-z]{3,}[^\Wsui]s", triple.relation) is not None
+    whole = re.fullmatch(r"\d+|\d{1,3}(?:,\d{3})+", triple.object) is not None
+    return listed and plural and whole and not _DURATION.search(triple.relation)
 
 
 def _is_event(one: Predicate, value: str) -> bool:
