@@ -33,7 +33,7 @@ from suffice.benchmark.inflection import (
 from suffice.benchmark.open_relations import LITERALS
 from suffice.benchmark.stage_protocols import Triple
 from suffice.benchmark.stated_facts import STATED
-from suffice.benchmark.triples import RELATIONS, Relation
+from suffice.benchmark.triples import MAX_RELATION_WORDS, RELATIONS, Relation
 from suffice.benchmark.vocabulary import ATTRIBUTES, ROLES
 
 _NOUNS = frozenset(QUESTION_WORDS["nouns"].split())
@@ -53,7 +53,7 @@ _KEYS = {name: _with_words(fields) for name, fields in QUESTION_WORDS["keys"].it
 _PERSONAL = frozenset("meet marry replace succeed beat defeat hire appoint fire tell".split())
 _PLACED = frozenset("lie stand live sit stay last stop work".split())  # where, how long: no object
 _MOTION = frozenset("fly move travel relocate go return sail come drive".split())
-MAX_WORDS, MAX_CONFIRMED = 4, 7
+MAX_CONFIRMED = 7
 METADATA = ("outlet", "publication date", "page date", "package", "version")  # seldom asked for
 _COMPANY = re.compile(r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Company|Corporation|Group|plc)\b\.?")
 _COUNTED = re.compile(
@@ -101,7 +101,7 @@ def parse_relation(relation: str, phrase: str, object_kind: str) -> Predicate | 
     relation = relation.removeprefix("listed ")
     words = relation.split()
     letters = re.fullmatch(r"[A-Za-z][A-Za-z'/-]*(?: [A-Za-z][A-Za-z'/-]*)*", relation)
-    if not words or len(words) > MAX_WORDS or letters is None:
+    if not words or len(words) > MAX_RELATION_WORDS or letters is None:
         return None
     first, *tail = words
     if first.casefold() in _REJECTED or first in _PREPOSITIONS:

@@ -41,6 +41,7 @@ from suffice.lexicon import MONTHS
 from suffice.storage.records import read_toml
 from suffice.text import title_key
 
+MAX_RELATION_WORDS = 4  # a longer open relation is not put into a question
 PARENT = "parent"  # father or mother: the sentence does not say which
 
 
@@ -550,8 +551,11 @@ class RuleTriples:
         page = self.pages.by_title.get(claim.subject)
         known = list(self._known(claim, page)) if page is not None and page.kind else []
         yield from known
-        yield from self._open(claim, {one.object for one in known})
-        yield from self._stated(claim, {one.object for one in known})
+        told = list(self._open(claim, {one.object for one in known}))
+        yield from told
+        # "founded in" has words of its own; "joins World War I in" has too many for a relation.
+        short = [one for one in told if len(one.relation.split()) <= MAX_RELATION_WORDS]
+        yield from self._stated(claim, {one.object for one in (*known, *short)})
 
     def _known(self, claim: Claim, page: Page) -> Iterator[Triple]:
         """The relations of relations.toml."""
