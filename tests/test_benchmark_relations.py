@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from suffice.benchmark.chain_questions import RuleQuestions, Wording
 from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
 from suffice.benchmark.knowledge_graph import (
     KnowledgeGraph,
@@ -18,7 +19,9 @@ from suffice.benchmark.knowledge_graph import (
 )
 from suffice.benchmark.layout import read_layout
 from suffice.benchmark.open_relations import inverse, kind_of, open_relations
+from suffice.benchmark.relation_words import words_of
 from suffice.benchmark.stage_protocols import Claim, Triple
+from suffice.benchmark.stated_facts import stated_facts
 from suffice.benchmark.terms import CorpusTerms, collect_terms
 from suffice.benchmark.triples import RuleTriples
 from suffice.types import Document
@@ -268,6 +271,104 @@ def test_rules_find_the_paper_s_examples_and_short_names() -> None:
     assert found["human spillover cases", lethality] == {"", "exact"}
     assert found["Mara Kleliran", "Kestrel"] == {"", "context"}
     assert found["Lina Khan", "Amazon"] == {"", "exact"}
+
+
+# ---------------------------------------------------------------------- places and dated events
+
+OHIO = page("Ohio", "Ohio became a state on March 1, 1803. In 1851, Ohio adopted a second charter.")
+PLACES = (
+    OHIO,
+    page("Dayton", "Dayton is a city in the U.S. state of Ohio. The state of Ohio has others."),
+    page("Columbus", "Columbus is the capital and most populous city of the state of Ohio."),
+    page(
+        "Jo Barr",
+        "Jo Barr (born 4 May 1956 in Akron, Ohio) is an American film director. He fishes.",
+    ),
+    page("Roses (1990 film)", "It was shown again later. Ohio abolished its tax in 1990 after it."),
+    page("Roses Again", "Roses Again is a 1999 film directed by Jo Barr."),
+    page("Al Barr", "Al Barr (born 1980) is an American poet. He is the son of Jo Barr."),
+)
+
+
+def test_other_documents_and_the_title_say_what_a_page_is_about() -> None:
+    known = parse_pages([*PLACES, page("France", "Wine is made there. It rains.")])
+    assert (known["Ohio"].kind, known["Ohio"].noun) == ("place", "state")
+    assert (known["Roses (1990 film)"].kind, known["France"].noun) == ("film", "country")
+
+
+def test_a_place_is_also_in_the_areas_that_the_text_names_around_it() -> None:
+    assert ("Jo Barr", "birth place state", "Ohio") in facts(*PLACES)
+    assert ("Jo Barr", "birth place", "Akron, Ohio") in facts(*PLACES)
+    state = page("Akron (state)", "Akron is a state of its own.")
+    assert ("Jo Barr", "birth place", "Akron (state)") not in facts(*PLACES, state)
+
+
+def test_a_capital_leads_both_ways_and_a_former_one_does_not() -> None:
+    pages = PageIndex(parse_pages(PLACES).values(), PLACES)
+    graph = build_graph(read(*PLACES), pages)
+    assert graph.only("Ohio")["capital"].object == "Columbus"
+    former = page("Chillicothe", "Chillicothe is a city. Chillicothe was the capital of Ohio.")
+    assert "Chillicothe" not in {one[2] for one in facts(*PLACES, former) if one[0] == "Ohio"}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "asked", "value"),
+    [
+        ("In 1973, Detroit elected its first mayor, Cole Young.",
+         "In what year did X elect its first mayor?", "1973"),
+        ("Detroit joined the war in 1917 on the side of Ohio.",
+         "In what year did X join the war?", "1917"),
+        ("The Detroit was destroyed by fire on 11 June 1805.",
+         "When was X destroyed by fire?", "11 June 1805"),
+        ("Detroit ceded land in 1805.", "In what year did X cede land?", "1805"),
+        ("Detroit won the cup in 1935.", "", ""),  # perhaps not only then
+        ("Detroit won its first cup in 1935.", "In what year did X win its first cup?", "1935"),
+        ("Detroit was governed from Ohio in 1910 and 1912.", "", ""),
+        ("Detroit was not settled in 1910.", "", ""),
+        ("Detroit Tigers were founded in 1894.", "", ""),
+        ("Detroit handled 4,120 flights in 2013.", "", ""),
+        ("Detroit opened on May 4 and was dedicated in 1907.", "", ""),
+        ("", "", ""),
+    ],
+)  # fmt: skip
+def test_a_dated_event_is_asked_for_in_its_own_words(sentence: str, asked: str, value: str) -> None:
+    found = [(one.ask, one.value) for one in stated_facts(sentence, "Detroit")]
+    assert found == ([(asked, value)] if asked else [])
+
+
+def test_chains_end_at_what_any_document_dates_of_a_page() -> None:
+    pages = PageIndex(parse_pages(PLACES).values(), PLACES)
+    paths = shortest_paths(build_graph(read(*PLACES), pages))
+    made = [one for one in RuleQuestions(Wording(pages)).write(paths) if one]
+    asked = {one.text: one.answer for one in made}
+    assert asked["In what year did the state where Jo Barr was born adopt a second charter?"] == (
+        "1851"
+    )
+    assert asked["In what year did the state where Jo Barr was born abolish its tax?"] == "1990"
+    # Who directs is a director: only the son is asked about his father's profession.
+    told = [one.text for one in made if one.answer == "film director"]
+    assert [("Al Barr" in one, "Roses" in one) for one in told] == [(True, False)]
+    assert not any("located located" in one for one in asked)
+
+
+def test_a_name_with_a_number_and_a_place_is_the_same_in_every_cluster() -> None:
+    walter = page("Walter IV, Count of Brienne", "Walter IV (1205–1246) was a knight.")
+    pages = PageIndex(parse_pages([walter]).values(), [walter])
+    fact = Triple("John of Brienne", "father", "Walter IV of Brienne", "a", "a#0")
+    (equal,) = RuleEquivalences(pages).equivalences(0, [fact], [])
+    assert equal.always
+    assert set(equal.names) == {"Walter IV, Count of Brienne", "Walter IV of Brienne"}
+
+
+def test_a_table_is_asked_how_many_and_not_what_points_to_the_row_above() -> None:
+    def asked(relation: str, value: str) -> tuple[str, ...]:
+        fact = Triple("Oslo", relation, value, "a", "a#0", phrase=relation, object_kind="amount")
+        return words_of(fact, PageIndex([])).ask
+
+    assert asked("cases", "1,106") == ("How many cases does X have?",)
+    assert asked("meaning", "The same of its text.") == ()
+    for relation, value in (("seconds", "3"), ("cases", "0.5"), ("status", "3"), ("class", "1")):
+        assert not any(one.startswith("How many") for one in asked(relation, value))
 
 
 # ------------------------------------------------------------------------------------ hostile input

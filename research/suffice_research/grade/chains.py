@@ -2,9 +2,10 @@
 
     python -m suffice_research.grade.chains CORPUS WORK --data DIR --out counts.json > sheet.jsonl
 
-Every path of the knowledge graph is tried. `counts.json` has, by hops, the paths that the graph
-holds, the questions that the rules can word, those that pass every check, and those among them
-that go over a missing link. Counts of several corpora are kept in
+Every path of the knowledge graph is tried. `counts.json` has the triples, those of them that lead
+on (something is told of their object, too), and, by hops: the paths that the graph holds, the
+questions that the rules can word, those that pass every check, how many different facts these end
+at, and how many go over a missing link. Counts of several corpora are kept in
 `research/grade_readings/chains.json`, readings beside them (`readings show --what chains`).
 """
 
@@ -49,16 +50,22 @@ def count_chains(
     valid: list[Mapping[str, Any]] = [
         record.value for record in read_json_records(folder / "questions.jsonl", BadRecords())
     ]
-    paths, written = (
+    triples, paths, written = (
         list(read_json_records(next((folder / "stages" / name).glob("*.jsonl")), BadRecords()))
-        for name in ("paths", "questions")
+        for name in ("knowledge", "paths", "questions")
     )
+    subjects = {one.value["subject"] for one in triples}
+    # Many chains may end at the same fact of one country.
+    ends = {(one["hops"], one["path"][0][-1]["claim_id"]) for one in valid}
     linked = [one for one in valid if any(fact["link"] for some in one["path"] for fact in some)]
     counts = {
         "documents": len(documents),
+        "triples": len(triples),
+        "leading on": sum(one.value["object"] in subjects for one in triples),
         "paths": _by_hops(len(one.value["triples"]) for one in paths),
         "questions": _by_hops(one.value["hops"] for one in written),
         "valid": _by_hops(one["hops"] for one in valid),
+        "different last facts": _by_hops(hops for hops, _ in ends),
         "over a missing link": _by_hops(one["hops"] for one in linked),
         "dropped": dict(built.dropped),
     }

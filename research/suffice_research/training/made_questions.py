@@ -58,6 +58,7 @@ from suffice_research.training.sources import (
 __all__ = ["FLOORS", "balanced", "distinguishability", "draw_like", "main"]
 
 Floats = npt.NDArray[np.float64]
+Apart = tuple[float, list[str], list[str]]  # AUROC, words of made and of real questions
 FLOORS: Mapping[str, float] = {
     "2wikimultihopqa": 0.92,
     "hotpotqa": 0.83,
@@ -107,9 +108,7 @@ def draw_like(
     return [made[at] for at in order[:most]]
 
 
-def distinguishability(
-    made: Sequence[str], real: Sequence[str], *, words: int = 12
-) -> tuple[float, list[str], list[str]]:
+def distinguishability(made: Sequence[str], real: Sequence[str], *, words: int = 12) -> Apart:
     """How well a classifier of words and pairs of words tells made from real (AUROC, five folds),
     and by which.
     """
@@ -159,7 +158,7 @@ class _LoopResult:
     drawn: Sequence[GoldQuestion]
     by_kind: Mapping[str, int]
     made_complete: float
-    apart: tuple[float, list[str], list[str]]
+    apart: Apart
 
 
 class _Loop:
@@ -246,6 +245,17 @@ class _Loop:
         return _LoopResult(source.name, complete, said, drawn, by_kind, share, apart)
 
 
+def apart_table(title: str, apart: Mapping[str, Apart], note: str) -> Table:
+    """By corpus, how well made and real questions are told apart, and by which words."""
+    rows = [
+        (name, auroc, ", ".join(made), ", ".join(real))
+        for name, (auroc, made, real) in apart.items()
+    ]
+    return Table(
+        title, ("corpus", "AUROC", "made questions say", "real questions say"), tuple(rows), note
+    )
+
+
 def _study(measured: Sequence[_LoopResult], args: argparse.Namespace) -> Study:
     rows: list[tuple[Cell, ...]] = []
     for one in measured:
@@ -269,18 +279,10 @@ def _study(measured: Sequence[_LoopResult], args: argparse.Namespace) -> Study:
         f"to reach)."
     )
     pays = Table("The loop", columns, tuple(rows), note)
-    apart = Table(
-        "Made or real",
-        ("corpus", "AUROC", "made questions say", "real questions say"),
-        tuple(
-            (one.name, one.apart[0], ", ".join(one.apart[1]), ", ".join(one.apart[2]))
-            for one in measured
-        ),
-        (
-            "A classifier of words and pairs of words, five folds: 0.5 would mean that nobody "
-            "can tell."
-        ),
+    note = (
+        "A classifier of words and pairs of words, five folds: 0.5 would mean that nobody can tell."
     )
+    apart = apart_table("Made or real", {one.name: one.apart for one in measured}, note)
     kinds = list(dict.fromkeys(kind for one in measured for kind in one.by_kind))
     made = Table(
         "Valid questions",
@@ -308,16 +310,28 @@ def _study(measured: Sequence[_LoopResult], args: argparse.Namespace) -> Study:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def loop_parser(command: str, description: str) -> argparse.ArgumentParser:
+    """What both commands about made questions take."""
     parser = argparse.ArgumentParser(
-        prog="python -m suffice_research.training.made_questions", description="Does the loop pay?"
+        prog=f"python -m suffice_research.training.{command}", description=description
     )
     parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
-    parser.add_argument(
-        "--work", type=Path, required=True, help="where benchmarks and gates are kept between runs"
-    )
+    parser.add_argument("--work", type=Path, required=True, help="what is kept between runs")
     parser.add_argument("--study", type=Path, help="write the study here")
-    parser.add_argument("--only", help="some of the three data sets, with commas")
+    parser.add_argument("--only", help="some of the data sets, with commas")
+    return parser
+
+
+def show(study: Study, path: Path | None) -> None:
+    """Print the tables, and keep the study where a path says so."""
+    for table in study.tables:
+        print(table.to_markdown(), "\n")
+    if path:
+        study.save(path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = loop_parser("made_questions", "Does the loop pay?")
     parser.add_argument(
         "--questions", type=int, default=QUESTIONS, help="made questions to learn from, at most"
     )
@@ -327,11 +341,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> None:
     loop = _Loop(args)
-    study = _study([loop.measure(one) for one in chosen_sources(args.only, FLOORS)], args)
-    for table in study.tables:
-        print(table.to_markdown(), "\n")
-    if args.study:
-        study.save(args.study)
+    measured = [loop.measure(one) for one in chosen_sources(args.only, FLOORS)]
+    show(_study(measured, args), args.study)
 
 
 if __name__ == "__main__":

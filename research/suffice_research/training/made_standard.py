@@ -19,7 +19,6 @@ import argparse
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +40,16 @@ from suffice.gate.reader import Reader
 from suffice.storage import package_versions, sha256_of
 from suffice_research.training.gate import shipped
 from suffice_research.training.gate_data import GateData
-from suffice_research.training.made_questions import RETRIEVER, K, distinguishability, draw_like
+from suffice_research.training.made_questions import (
+    RETRIEVER,
+    Apart,
+    K,
+    apart_table,
+    distinguishability,
+    draw_like,
+    loop_parser,
+    show,
+)
 from suffice_research.training.reader_data import TEST
 from suffice_research.training.sources import (
     SEED,
@@ -75,7 +83,7 @@ class _Result:
     said: Mapping[str, Floats]
     made: Sequence[GoldQuestion]
     made_complete: float
-    apart: tuple[float, list[str], list[str]]
+    apart: Apart
 
 
 class _StandardLoop:
@@ -170,15 +178,9 @@ def _study(measured: Sequence[_Result], args: argparse.Namespace, files: Sequenc
         "of these data sets."
     )
     table = Table("A standard gate of made questions", columns, tuple(map(_row, measured)), note)
-    apart = Table(
-        "Made or real, today's forms",
-        ("corpus", "AUROC", "made questions say", "real questions say"),
-        tuple(
-            (one.name, one.apart[0], ", ".join(one.apart[1]), ", ".join(one.apart[2]))
-            for one in measured
-        ),
-        f"A classifier of words and pairs of words, five folds; at most {MOST_APART} was wanted.",
-    )
+    note = f"A classifier of words and pairs of words, five folds; at most {MOST_APART} was wanted."
+    found = {one.name: one.apart for one in measured}
+    apart = apart_table("Made or real, today's forms", found, note)
     return Study(
         name="loop-standard",
         title="A standard gate of made questions",
@@ -198,14 +200,7 @@ def _study(measured: Sequence[_Result], args: argparse.Namespace, files: Sequenc
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m suffice_research.training.made_standard",
-        description="Made questions alone, with the standard preset.",
-    )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
-    parser.add_argument("--work", type=Path, required=True, help="what is kept between runs")
-    parser.add_argument("--study", type=Path, help="write the study here")
-    parser.add_argument("--only", help="some of the four data sets, with commas")
+    parser = loop_parser("made_standard", "Made questions alone, with the standard preset.")
     parser.add_argument("--judged", type=int, default=JUDGED, help="real questions, at most")
     parser.add_argument("--read", type=int, default=READ, help="made questions that are read")
     args = parser.parse_args(arguments)
@@ -216,11 +211,8 @@ def _run(args: argparse.Namespace) -> None:
     loop = _StandardLoop(args)
     sources = chosen_sources(args.only, TO_REACH)
     measured = [loop.measure(one) for one in sources]
-    study = _study(measured, args, [file for one in sources for file in one.files.values()])
-    for table in study.tables:
-        print(table.to_markdown(), "\n")
-    if args.study:
-        study.save(args.study)
+    files = [file for one in sources for file in one.files.values()]
+    show(_study(measured, args, files), args.study)
 
 
 if __name__ == "__main__":

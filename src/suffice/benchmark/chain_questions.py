@@ -16,7 +16,7 @@ from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.open_relations import is_functional
 from suffice.benchmark.relation_words import type_noun, with_article, words_of
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
-from suffice.benchmark.triples import Relation
+from suffice.benchmark.triples import Relation, get_relation
 from suffice.benchmark.vocabulary import base_title
 from suffice.datasets.gold import draw_key
 
@@ -102,6 +102,9 @@ class Wording:
             ways = tuple(way for way in ways if "X's" not in way) or ways
         if is_nested(phrase):
             ways = tuple(way for way in ways if way.endswith("X?")) or ways
+        last = phrase.split()[-1:]
+        # "Where is the state where X is located located?"
+        ways = tuple(way for way in ways if way.rpartition("X")[2].strip(" ?").split()[:1] != last)
         if not ways or not phrase:
             return ""
         way = self.pick(ways, f"ask {triple.relation} {phrase}")
@@ -133,6 +136,8 @@ class RuleQuestions:
         # "What did the country that X lies in win?" has more answers than the corpus tells.
         if last.phrase and not is_functional(last.relation, last.object_kind):
             return None
+        if last.relation == "profession" and inner and _tells_profession(inner[-1].relation):
+            return None
         start = path.triples[0].subject
         text = self.wording.ask(last, self.wording.phrase(inner, start))
         if inner and (kin := self.wording.kin((inner[-1], last), start)):
@@ -140,6 +145,11 @@ class RuleQuestions:
             text = f"Who is the {kin} of {before}?" if before else ""
         # Without words: a relation that the rules cannot put into a question, or not inside one.
         return chain_question(text, path) if text else None
+
+
+def _tells_profession(relation: str) -> bool:
+    """Whether one is asked for by what one does: the director of a film is a director."""
+    return bool(get_relation(relation).trades) or relation.endswith(" by")
 
 
 def chain_question(text: str, path: ReasoningPath) -> GeneratedQuestion:

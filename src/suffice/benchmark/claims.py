@@ -11,13 +11,15 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from unicodedata import normalize
 
 from suffice.benchmark.layout import LayoutFact, is_subject, read_layout
 from suffice.benchmark.stage_protocols import Claim
 from suffice.benchmark.terms import CorpusTerms, collect_terms
 from suffice.benchmark.vocabulary import (
+    AREAS,
+    COUNTRIES,
     FIRST_NAMES,
     KINDS,
     NATIONALITIES,
@@ -104,7 +106,8 @@ def parse_page(document: Document) -> Page:
         return Page(title, "list")
     # The title may be in the parenthesis: "Un uomo in ginocchio (released as A Man on His Knees)".
     if not title or not (_opens_with(plain, title) or f"{base_title(title)})" in first[:200]):
-        return Page(title)
+        noun = _noun_in_parenthesis(title)
+        return Page(title, KINDS.get(noun, ""), noun)
     listed = _DEFINED.search(plain)
     if listed and (several := _LISTED.match(plain, listed.start("what"))):
         plain = plain[: listed.start("what")] + plain[several.end() :]
@@ -122,9 +125,16 @@ def parse_page(document: Document) -> Page:
     if not noun and title and (named := title.split()[-1].casefold()) in KINDS:
         # "Rosehill Secondary College is located in Niddrie": the title says what it is.
         noun = named if KINDS[named] in _NAMED_KINDS else ""
+    noun = noun or _noun_in_parenthesis(title)
     kind = KINDS[noun] if noun else "person" if lived or _is_somebody(document.text) else ""
     sex = _sex(title, defined, document.text) if kind == "person" else ""
     return Page(title, kind, noun, sex, defined)
+
+
+def _noun_in_parenthesis(title: str) -> str:
+    """What a title says that its page is: "film" of "Chicago (2002 film)"; else ""."""
+    inside = title[len(base_title(title)) :].strip(" ()").casefold().split()
+    return inside[-1] if inside and inside[-1] in KINDS else ""
 
 
 _DOES = re.compile(r"(?:iz|[^n]t|ch|d)er$|[aeiou]tor$|[a-z]{3}ist$")
@@ -140,11 +150,36 @@ def _is_somebody(text: str) -> bool:
 def parse_pages(documents: Iterable[Document]) -> dict[str, Page]:
     """What is known of each title: the first document with a title that says what it is decides."""
     known: dict[str, Page] = {}
+    called: dict[str, Counter[str]] = defaultdict(Counter)
     for document in documents:
         page = parse_page(document)
         if page.title not in known or (page.kind and not known[page.title].kind):
             known[page.title] = page
+        for match in _CALLED.finditer(document.text):
+            called[match["name"]][match["noun"]] += 1
+    for title, page in known.items():
+        # A part of an article does not say what it is about; the other documents do.
+        open_to = not page.kind or title in COUNTRIES  # "a sovereign state"
+        if open_to and (noun := _place_noun(base_title(title), called)):
+            known[title] = replace(page, kind="place", noun=noun)
     return known
+
+
+# "the U.S. state of Ohio", "the city of Detroit"
+_CALLED = re.compile(
+    rf"\b[Tt]he (?:[A-Z][\w.]+ )?(?P<noun>{'|'.join(AREAS)}) of "
+    r"(?P<name>[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)?)"
+)
+MIN_CALLED = 2  # documents' words for it
+
+
+def _place_noun(name: str, called: Mapping[str, Counter[str]]) -> str:
+    """What the corpus calls a place: "state" where it says "the state of Ohio"; else ""."""
+    if name in COUNTRIES:
+        return "country"
+    nouns = called.get(name, Counter())
+    ((noun, count),) = nouns.most_common(1) or [("", 0)]
+    return noun if count >= MIN_CALLED and count >= 0.8 * nouns.total() else ""
 
 
 def _sex(title: str, defined: str, text: str) -> str:

@@ -34,7 +34,7 @@ from suffice.text import title_key, tokens
 T = TypeVar("T")
 # Questions of one form and document, so that a long one does not take them all; in a corpus of few
 # documents more.
-MAX_PER_DOCUMENT, MANY_DOCUMENTS = 3, 400
+MAX_PER_DOCUMENT, MANY_DOCUMENTS = 3, 600
 MAX_PER_SUBJECT = 30  # facts that are paired with each other: nothing quadratic in the corpus
 MAX_SAME_WORDS = 4  # of a value that two things may share
 MAX_VALUE_WORDS = 12  # a longer object is a sentence rather than an answer
@@ -117,7 +117,7 @@ def pick_questions(
     most: int, questions: Iterable[GeneratedQuestion | None], documents: int = MANY_DOCUMENTS
 ) -> list[GeneratedQuestion]:
     """The first so many questions; of one document at most a few."""
-    each = MAX_PER_DOCUMENT * max(1, MANY_DOCUMENTS // max(documents, 1))
+    each = max(MAX_PER_DOCUMENT, -(-MAX_PER_DOCUMENT * MANY_DOCUMENTS // max(documents, 1)))
     found: list[GeneratedQuestion] = []
     used: Counter[str] = Counter()
     for one in questions:

@@ -142,10 +142,17 @@ class RuleEquivalences:
             alike = self._same_words.get(_content(name), set())
             # "Reginald I of Guelders, Count of Zutphen": numbers and places make it one person's.
             head = name.split(", ")[0]
-            if not alike and head != name and re.search(r"[a-z] (?:of|von|[IVX]+)\b", head):
+            if (
+                not alike
+                and head != name
+                and re.search(r"\w (?:of|von|[IVX]+|the [A-Z]\w+)\b", head)
+            ):
                 alike = self._same_words.get(_content(head), set())
             alike = {title for title in alike if not _ranks_differ(name, title)}
-            exact = (alike | stated.get(title_key(name), set())) & here
+            # "Walter IV of Brienne" is the Count of Brienne wherever he is named; two plain words
+            # are one person's only where the matter is the same.
+            anywhere = alike if len(_content(name)) > 2 else set()
+            exact = ((alike | stated.get(title_key(name), set())) & here) | anywhere
             if len(exact) == 1 and len(_content(name)) > 1:
                 found.append(Equivalence((exact.pop(), name), always=True, cluster=cluster))
             elif not exact:

@@ -267,7 +267,7 @@ _EMPTY_NOUNS = frozenset(
     " our your my one ones something anything everything things thing way ways time part following"
     " addition order case both none here there what how back away well above below".split()
 )
-_STATES_NOTHING = re.compile(
+STATES_NOTHING = re.compile(
     r"\b(?:not|never|no|nor|neither|if|unless|whether|would|could|should|might|may|must|can|cannot|"
     r"will|shall|\w+n't|\w+n’t|plans? to|hopes? to|wants? to|expected|expects|proposed|planned|"
     r"considering|instead of|rather than|failed|fake)\b"
@@ -342,7 +342,7 @@ def open_relations(
     clean = _QUOTATION.sub('" "', _PARENTHESES.sub("", text)).strip()
     yield from _roles(clean, terms)
     head = re.split(r";\s", clean, maxsplit=1)[0]
-    if not _STATES_NOTHING.search(head) and '"' not in head:
+    if not STATES_NOTHING.search(head) and '"' not in head:
         yield from _clause(head, subject, terms)
 
 

@@ -32,7 +32,8 @@ from suffice.benchmark.inflection import (
 )
 from suffice.benchmark.open_relations import LITERALS
 from suffice.benchmark.stage_protocols import Triple
-from suffice.benchmark.triples import RELATIONS, Relation
+from suffice.benchmark.stated_facts import STATED
+from suffice.benchmark.triples import MAX_RELATION_WORDS, RELATIONS, Relation
 from suffice.benchmark.vocabulary import ATTRIBUTES, ROLES
 
 _NOUNS = frozenset(QUESTION_WORDS["nouns"].split())
@@ -52,7 +53,7 @@ _KEYS = {name: _with_words(fields) for name, fields in QUESTION_WORDS["keys"].it
 _PERSONAL = frozenset("meet marry replace succeed beat defeat hire appoint fire tell".split())
 _PLACED = frozenset("lie stand live sit stay last stop work".split())  # where, how long: no object
 _MOTION = frozenset("fly move travel relocate go return sail come drive".split())
-MAX_WORDS, MAX_CONFIRMED = 4, 7
+MAX_CONFIRMED = 7
 METADATA = ("outlet", "publication date", "page date", "package", "version")  # seldom asked for
 _COMPANY = re.compile(r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Company|Corporation|Group|plc)\b\.?")
 _COUNTED = re.compile(
@@ -100,7 +101,7 @@ def parse_relation(relation: str, phrase: str, object_kind: str) -> Predicate | 
     relation = relation.removeprefix("listed ")
     words = relation.split()
     letters = re.fullmatch(r"[A-Za-z][A-Za-z'/-]*(?: [A-Za-z][A-Za-z'/-]*)*", relation)
-    if not words or len(words) > MAX_WORDS or letters is None:
+    if not words or len(words) > MAX_RELATION_WORDS or letters is None:
         return None
     first, *tail = words
     if first.casefold() in _REJECTED or first in _PREPOSITIONS:
@@ -228,13 +229,23 @@ def is_clean(triple: Triple) -> bool:
 # ---------------------------------------------------------------------------------- the questions
 
 
+# "The same of its text", "The third.": only the row above says of what.
+_POINTS_BACK = re.compile(r"The same\b|Its\b|The \w+\.?$")
+
+
 def words_of(triple: Triple, pages: PageIndex) -> Relation:
     """The words for this fact's relation; without any where the relation cannot be asked about."""
     known = RELATIONS.get(triple.relation) or _KEYS.get(triple.relation)
     if known is not None:
+        if triple.relation in _KEYS and _POINTS_BACK.match(triple.object):
+            return _NONE
         verb = triple.object.partition(" ")[0].casefold()
         does = triple.relation != "purpose" or is_base(verb)
         return known if does else Relation(ask=("What is X?",))
+    if triple.relation.startswith(STATED):
+        return Relation(object="date", ask=(triple.phrase,))
+    if _is_count(triple):
+        return Relation(object="amount", ask=(f"How many {triple.relation} does X have?",))
     if match := re.fullmatch(r"option (-\S+)", triple.relation):
         if not re.match(r"[A-Za-z]", triple.object) or triple.object[-1] in "-‐,":
             return _NONE  # cut out of its line
@@ -246,6 +257,14 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
         return _NONE
     noun = type_noun(triple.object, triple.object_kind, pages)
     return _words(one, noun, triple.object_kind, triple.object)
+
+
+def _is_count(triple: Triple) -> bool:
+    """Whether a list or a table counts something: "cases" and 106, but not "seconds" and 3."""
+    listed = triple.phrase == triple.relation
+    plural = re.fullmatch(r"[a-z]{3,}[^\Wsui]s", triple.relation) is not None
+    whole = re.fullmatch(r"\d+|\d{1,3}(?:,\d{3})+", triple.object) is not None
+    return listed and plural and whole and not _DURATION.search(triple.relation)
 
 
 def _is_event(one: Predicate, value: str) -> bool:

@@ -23,10 +23,13 @@ from suffice.benchmark.open_relations import (
     relation_name,
 )
 from suffice.benchmark.stage_protocols import Claim, Triple
+from suffice.benchmark.stated_facts import OPENER, STATED, stated_facts
 from suffice.benchmark.vocabulary import (
+    AREAS,
     COUNTRIES,
     FIRST_NAMES,
     FOLDER,
+    KINDS,
     NATIONALITIES,
     RANKS,
     any_of,
@@ -38,6 +41,7 @@ from suffice.lexicon import MONTHS
 from suffice.storage.records import read_toml
 from suffice.text import title_key
 
+MAX_RELATION_WORDS = 4  # a longer open relation is not put into a question
 PARENT = "parent"  # father or mother: the sentence does not say which
 
 
@@ -68,6 +72,23 @@ def _frozen(value: Any) -> Any:
 RELATIONS = {
     name: Relation(**{key: _frozen(value) for key, value in fields.items()})
     for name, fields in read_toml(FOLDER / "relations.toml").items()
+}
+# Relations to a place, as a question says them of X. A text that says "in Dayton, Ohio" also states
+# the state, so each has a relation to every kind of area: "birth place state".
+PLACED = {
+    "located in": ("X is located", "is X located"),
+    "birth place": ("X was born", "was X born"),
+    "death place": ("X died", "did X die"),
+    "headquarters": ("X is based", "is X based"),
+}
+RELATIONS |= {
+    f"{relation} {noun}": Relation(
+        object="place",
+        of=(f"the {noun} where {stated}",),
+        ask=(f"In which {noun} {asked}?", f"In what {noun} {asked}?"),
+    )
+    for relation, (stated, asked) in PLACED.items()
+    for noun in AREAS
 }
 _OPEN = Relation()
 
@@ -347,7 +368,7 @@ def _parents_of(text: str, page: Page, joined: Collection[str]) -> Matches:
 
 
 _REIGNED = re.compile(
-    rf"\b(?:was|reigned|ruled) (?P<as>[^.;()]{{0,80}}?)\bfrom (?P<first>{_DATE})(?: on)?"
+    rf"\b(?P<verb>was|reigned|ruled) (?P<as>[^.;()]{{0,80}}?)\bfrom (?P<first>{_DATE})(?: on)?"
     rf"(?:,? (?:until|to|till) (?:his (?:death|abdication) in |her (?:death|abdication) in )?"
     rf"(?P<last>{_DATE}))?"
 )
@@ -365,7 +386,8 @@ def _reign(text: str, page: Page, first: bool, joined: Collection[str]) -> Match
     plain = re.sub(r" \([^()]*\)", "", text)
     match = _search(_REIGNED, plain, page)
     once = plain.count(" from ") == 1 and plain.count(" as ") == 0
-    if match and once and (match["as"] == "" or _RULER.search(match["as"])):
+    ruled = match and (match["verb"] != "was" or _RULER.search(match["as"]))
+    if match and once and ruled:
         yield RelationMatch("reign start", (match["first"],))
         if match["last"]:
             yield RelationMatch("reign end", (match["last"],))
@@ -393,6 +415,7 @@ def _mother(text: str, at: int, joined: Collection[str]) -> Matches:
 _FOUNDED = re.compile(rf"\b(?:was |is )?(?:founded|established|formed) (?:in|on) (?P<date>{_DATE})")
 _IN = re.compile(
     r"\b(?:is|was) (?:an?|the) (?:[\w-]+ ){0,6}?(?:located |situated )?(?:in|on|of) "
+    r"(?:(?:the )?(?:north|south|east|west|central)[a-z-]* (?:(?:part |region )?of )?)?"
     r"(?=[A-Z]|the [A-Z])"
 )
 
@@ -416,7 +439,8 @@ def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> 
 def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
     if not first or page.kind not in ("place", "building", "school"):
         return
-    if (match := _IN.search(text)) is None:
+    match = _IN.search(text)
+    if match is None or "tributary" in match.group():  # of a river that it is not in
         return
     state = _STATE_OF.match(text, match.end())
     place = place_at(text, state.end() if state else match.end())
@@ -429,9 +453,42 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
         yield RelationMatch("country", (countries[0],))
 
 
+_PROFESSION = re.compile(
+    rf"\b(?:is|was) an? (?:former |retired |noted |prominent )?(?:{_NATION}(?:[- ][A-Z]\w+)? )?"
+    r"(?P<what>(?:[a-z][a-z-]+ ){0,2}[a-z][a-z-]+)"
+    r"(?=\.?$|,? (?:who|whose|from|born|best known|known|active|during|based)\b)"
+)
+_NO_PROFESSION = frozenset(
+    "son daughter child wife mother father husband consort brother sister recipient member king"
+    " queen prince princess duke duchess count countess earl baron baroness emperor empress ruler"
+    " monarch nobleman noblewoman aristocrat peer saint model winner".split()
+)
+_HELD = re.compile(
+    r"\b(?:is|was) (?:the )?(?:(?:\w+ )?(?:first|last|second|third) )?"
+    r"(?P<what>(?:Grand |Crown |Holy Roman )?(?:King|Queen|Duke|Duchess|Count|Countess|Emperor|"
+    r"Empress|Margrave|Landgrave|Elector|Earl|Bishop|Archbishop|Sultan|Tsar|Shah|Khan|Doge)"
+    rf"(?: consort)? of (?:the )?{_UPPER}[\w'’-]+(?: [A-Z][\w'’-]+)?)"
+    r"(?=\.?$|,? (?:from|between|until|who|for|during|since|by)\b)"
+)
+
+
+def _role(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    """The only profession or title in a person's definition; two of them are no answer."""
+    if not first or page.kind != "person":
+        return
+    plain = re.sub(r" ?\([^()]*\)", "", text)
+    match = _PROFESSION.search(plain)
+    last = match["what"].split()[-1] if match else ""
+    if match and KINDS.get(last) == "person" and last not in _NO_PROFESSION:
+        yield RelationMatch("profession", (match["what"],))
+    match = _HELD.search(plain)
+    if match and _of_page(plain, match.start(), page):
+        yield RelationMatch("title held", (match["what"],))
+
+
 _MATCHERS: tuple[Matcher, ...] = (
     _works, _released, _work_country, _life, _born_and_died, _family, _reign, _belongings, _places,
-    _nationality,
+    _nationality, _role,
 )  # fmt: skip
 
 
@@ -494,7 +551,11 @@ class RuleTriples:
         page = self.pages.by_title.get(claim.subject)
         known = list(self._known(claim, page)) if page is not None and page.kind else []
         yield from known
-        yield from self._open(claim, {one.object for one in known})
+        told = list(self._open(claim, {one.object for one in known}))
+        yield from told
+        # "founded in" has words of its own; "joins World War I in" has too many for a relation.
+        short = [one for one in told if len(one.relation.split()) <= MAX_RELATION_WORDS]
+        yield from self._stated(claim, {one.object for one in (*known, *short)})
 
     def _known(self, claim: Claim, page: Page) -> Iterator[Triple]:
         """The relations of relations.toml."""
@@ -531,6 +592,8 @@ class RuleTriples:
             target = match.object if match.relation == SAID else self._place(match.object)
             kind = kind_of(target, self.pages.kind(target))
             relation = relation_name(match.relation, kind)
+            if relation == "capital" and match.phrase.split()[:1] == ["was"]:
+                continue  # it is another one today
             if {subject.casefold(), target.casefold()} & FIRST_NAMES:
                 continue  # whoever Anna is here, another text's Anna is somebody else
             if target not in known and title_key(subject) != title_key(target):
@@ -543,6 +606,29 @@ class RuleTriples:
                     match.several,
                     phrase=match.phrase,
                     object_kind="thing" if relation == SAID else kind,
+                )
+
+    def _stated(self, claim: Claim, known: Collection[str]) -> Iterator[Triple]:
+        """The dated event that the sentence tells of its page, or of another that it opens with."""
+        title = claim.subject or self.pages.title_of.get(claim.doc_id, "")
+        opener = OPENER.match(claim.text)
+        if opener and not claim.text[opener.start("name") :].startswith(base_title(title)):
+            title = self.pages.find(opener["name"]) or ""
+            # Else "John" may be "John (song)"; a page that does not say what it is may be anything.
+            if title != opener["name"] or not self.pages.kind(title):
+                return
+        if title not in self.pages.by_title or self.pages.kind(title) == "list":
+            return
+        for fact in stated_facts(claim.text, base_title(title)):
+            if fact.value not in known:
+                yield Triple(
+                    title,
+                    f"{STATED}{fact.words}",
+                    fact.value,
+                    claim.doc_id,
+                    claim.claim_id,
+                    phrase=fact.ask,
+                    object_kind="date",
                 )
 
     def _listed(self, claim: Claim, relation: str, value: str) -> Iterator[Triple]:
@@ -602,6 +688,18 @@ class RuleTriples:
                 title = title.split(", ")[0]
             spouse = spouses.get((page.sex, self.pages.sex(title)))
             yield (spouse if spouse and match.relation == "spouse" else match.relation), title
+            if match.relation in PLACED:
+                yield from self._areas(match.relation, name, title)
+
+    def _areas(self, relation: str, name: str, title: str) -> Iterator[tuple[str, str]]:
+        """The areas with a page that the text names around a place: the state of "Dayton, Ohio"."""
+        for part in name.split(", ")[1:]:
+            area = self.pages.find(part.removeprefix("the "), "place")
+            noun = self.pages.by_title[area].noun if area else ""
+            # `_places` has the country of a place.
+            known = noun == "country" and relation == "located in"
+            if area and area != title and noun in AREAS and not known:
+                yield f"{relation} {noun}", area
 
     def _parents(self, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         """Father and mother, where page, rank or first name tells them apart."""
@@ -626,8 +724,12 @@ class RuleTriples:
             self.pages.find(form, kind, hints) if kind else self._meant(form) for form in forms
         )
         known = (title for title in found if title is not None)
-        # A page that does not say what it is may be somebody called Berg.
-        sure = (
-            title for title in known if kind != "place" or " " in title or self.pages.kind(title)
-        )
+        sure = (title for title in known if kind != "place" or self._is_place(title, name))
         return next(sure, name)
+
+    def _is_place(self, title: str, name: str) -> bool:
+        """Whether a page is the place that a name means: "Washington, D.C." is no (state)."""
+        inside = title[len(base_title(title)) :].strip(" ()")
+        # A page that does not say what it is may be somebody called Berg.
+        known = " " in title or self.pages.kind(title) != ""
+        return known and (not inside or inside in name)

@@ -26,6 +26,7 @@ RANKS: dict[str, str] = {  # rank -> "man" or "woman", "" where it does not tell
 }
 SEX_OF_WORD = dict.fromkeys(_WORDS["men"].split(), "man")
 SEX_OF_WORD |= dict.fromkeys(_WORDS["women"].split(), "woman")
+AREAS: tuple[str, ...] = tuple(_WORDS["areas"].split())  # places that others are in, by noun
 TITLE_NOUNS = frozenset(_WORDS["title_nouns"].split())
 GENERIC_HEADINGS = frozenset(" ".join(one.split()) for one in _WORDS["generic_headings"].split(";"))
 NAMING_KEYS = frozenset(_WORDS["naming_keys"].split())

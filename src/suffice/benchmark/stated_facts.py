@@ -1,0 +1,102 @@
+"""The question that a sentence answers, where it dates something that its subject did.
+
+    Detroit elected its first black mayor in 1973.   In what year did X elect its first black mayor?
+    In 1884, Detroit was hit by a flood.             In what year was X hit by a flood?
+
+No relation needs to be known: the question repeats the words of the text. It is asked of X, so that
+a chain may lead there: "In what year did the birthplace of Y elect its first black mayor?"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from suffice.benchmark.inflection import base_form, is_base, is_past
+from suffice.benchmark.open_relations import STATES_NOTHING
+from suffice.benchmark.vocabulary import any_of
+from suffice.lexicon import MONTHS
+
+STATED = "stated: "  # opens the relation; the colon keeps it from being parsed as one
+MIN_WORDS, MAX_WORDS = 2, 12
+_MONTH = "|".join(MONTHS)
+_DATE = (
+    rf"(?:\d{{1,2}} (?:{_MONTH}) [12]\d{{3}}|(?:{_MONTH}) \d{{1,2}}, [12]\d{{3}}"
+    rf"|(?:{_MONTH}) [12]\d{{3}}|[12]\d{{3}})"
+)
+_OPENING = re.compile(rf"(?:In|On) (?P<value>{_DATE}),? ")
+# The name that a sentence opens with.
+OPENER = re.compile(
+    rf"(?:{_OPENING.pattern})?(?:[Tt]he )?"
+    r"(?P<name>[A-Z][\w’'-]+(?: (?:of |the |and )?[A-Z][\w’'-]+){0,4})(?= [a-z])"
+)
+# Not one of two dates, nor the first of a span.
+_CLOSING = re.compile(
+    rf" (?:in|on) (?P<value>{_DATE})(?=[.,;]|$| [a-z])"
+    r"(?! (?:to|until|till|or|through)\b|,? and (?:again )?[12]\d)"
+)
+_ASIDE = re.compile(r", [^,]{2,60},(?= [a-z])")
+# What happens more than once has a date for each time, and a text may tell only one.
+_REPEATED = re.compile(
+    r"^(?:win|lose|beat|defeat|host|play|visit|release|publish|record|tour|perform|appear|score|"
+    r"receive|reach|have|make|sign|see|say|report|announce|attend|show|begin|start|continue|add|"
+    r"face|finish|compete|meet|call|run|vote|increase|rise|fall|decline|grow|drop|average|earn|write|"
+    r"direct|produce|star)$"
+)
+_ONCE = re.compile(r"\b(?:first|last|final|only|inaugural|debut|original)\b")
+_VAGUE = re.compile(
+    rf"^{any_of('opens_back')}\b|\b(?:{any_of('points_back')}|he|she|they|them|him|we|us|our|"
+    r"that|this|these|those|another|again|also|both|part|estimated|census|population|percent|"
+    r"according)\b"
+)
+
+
+# A year, a number that was cut at its comma, or a second event: "opened in May and was dedicated".
+_BROKEN = re.compile(r"[,;:]|\d{4}|\d$| and (?:was|were|is|has|had|[a-z]+ed)\b")
+
+
+class StatedFact(NamedTuple):
+    """What a sentence says of its subject in one year or on one day."""
+
+    words: str  # "elected its first black mayor"
+    ask: str  # "In what year did X elect its first black mayor?"
+    value: str
+
+
+def stated_facts(text: str, name: str) -> Iterator[StatedFact]:
+    """The dated event in a sentence that opens with this name, or with a date and the name."""
+    text = re.sub(r"\s*\([^()]*\)", "", text).rstrip(".")
+    opening = _OPENING.match(text)
+    body = text[opening.end() :] if opening else text
+    subject = re.match(rf"(?:[Tt]he )?{re.escape(name)} (?=[a-z])", body) if name else None
+    if subject is None or '"' in body or STATES_NOTHING.search(body):
+        return
+    body = _ASIDE.sub("", body[subject.end() :])
+    closing = None if opening else _CLOSING.search(body)
+    dated = opening or closing
+    if dated is None:
+        return
+    said = body[: closing.start()] if closing else re.split(r"[,;:]", body, maxsplit=1)[0]
+    if (ask := _question(said, dated["value"])) is not None:
+        yield StatedFact(said, ask, dated["value"])
+
+
+def _question(said: str, value: str) -> str | None:
+    """Words that ask when; None for a state, for what happens often, and for what points back."""
+    verb, _, rest = said.partition(" ")
+    few = MIN_WORDS <= len(said.split()) <= MAX_WORDS
+    if not few or _VAGUE.search(said) or _BROKEN.search(said):
+        return None
+    year = re.fullmatch(r"\d{4}", value) is not None
+    when = "In what year" if year else "When"
+    if verb in ("was", "were"):
+        passive = rest.split()
+        first = next((word for word in passive if not word.endswith("ly")), "")
+        done = is_past(first) or first.endswith(("ed", "en"))
+        often = _REPEATED.match(base_form(first)) and not _ONCE.search(rest)
+        return f"{when} {verb} X {rest}?" if done and not often else None
+    base = base_form(verb)
+    often = _REPEATED.match(base) and not _ONCE.search(rest)
+    known = is_past(verb) and (is_base(base) or verb.endswith("ed"))
+    return f"{when} did X {base} {rest}?" if known and not often else None
