@@ -72,7 +72,7 @@ def test_the_study_has_a_row_for_every_judged_set(flattered: list[SearchPath]) -
         "set 2",
         "all",
     ]
-    assert study.summary[0].startswith("All sets: mean p at the stop")
+    assert study.summary[0].startswith("All sets, as it is: p is 0.")
 
 
 def test_a_half_written_path_is_followed_again(tmp_path: Path) -> None:

@@ -285,12 +285,16 @@ def stop_study(paths: Sequence[SearchPath], answer_at: float, data: Mapping[str,
         data=dict(data),
         sections=(Section("At the stop", (Table(TITLE, COLUMNS, tuple(rows), NOTE),)),),
         summary=(
-            f"All sets: mean p at the stop {rows[-1][2]:.2f} as it is, {rows[-1][7]:.2f} calibrated; the shares that are "
-            f"complete are in the table. ECE {rows[-1][4]:.3f} and {rows[-1][9]:.3f}.",
+            f"All sets, as it is: {_said(rows[-1][2:5])}. Calibrated: {_said(rows[-1][7:10])}.",
         ),
         commit=source_commit(),
         packages=package_versions(),
     )
+
+
+def _said(cells: Sequence[Any]) -> str:
+    p, complete, gap = cells
+    return f"p is {p:.2f} at the stop, and {complete.value:.2f} are complete (ECE {gap:.3f})"
 
 
 TITLE = "Stopping at the gate's threshold"
@@ -300,7 +304,7 @@ COLUMNS = (
 )  # fmt: skip
 NOTE = (
     "Searches along the ranking of bridge, at most ten documents, that stop when the gate says ANSWER, or when four documents "
-    "have not helped. p: mean probability at the stop. By chance: the ECE that true probabilities would show. Calibrated: by a "
+    "have not helped; before documents that add nothing are dropped. p: mean probability at the stop. By chance: the ECE that true probabilities would show. Calibrated: by a "
     "calibration that learned from the other data sets. Fewer: how many documents more the best fixed k of the same ranking "
     "holds to be as complete as the calibrated search. In brackets: 95 % bootstrap interval over questions."
 )
