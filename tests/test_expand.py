@@ -144,6 +144,10 @@ def test_superfluous_documents_are_dropped() -> None:
     assert ids(found) == ["ada", "mary"]
     assert [step.note for step in found.trace.steps][-1] == "drops soup, which adds nothing"
     assert found.stopped is StopReason.ANSWER
+    # The judge says 1 of both alone, but they are no more complete than they were with the soup.
+    assert [step.verdict.p_complete for step in found.trace.steps if step.verdict][-2:] == [
+        0.99
+    ] * 2
 
 
 def test_incomplete_evidence_stays_whole() -> None:
@@ -187,6 +191,29 @@ def test_the_ranking_decides_if_the_gate_cannot_tell() -> None:
         follow=None,
     )
     assert ids(found) == ["ada", "soup"]
+
+
+def test_without_a_choice_the_ranking_is_held_until_the_gate_is_satisfied() -> None:
+    judge = Counts("ada", "mary", queries=["William born"])
+    found = completed(["ada", "soup", "mary", "fair"], judge, choose=False)
+    assert [step.note for step in found.trace.steps] == [
+        "the first hit",
+        "holds soup, next in the list",
+        "holds mary, next in the list",
+        "drops soup, which adds nothing",
+    ]
+    assert judge.batches[:3] == [1, 1, 1]  # a check a round, then those that drop
+    short = completed(["ada"], Counts("ada", "mary"), choose=False)
+    assert (ids(short), short.stopped) == (["ada"], StopReason.NOTHING)
+
+
+def test_a_gate_says_how_it_judges_what_a_search_stops_at() -> None:
+    class Wary(Counts):
+        def for_expansion(self) -> Counts:
+            return Counts("ada", "mary", "william")
+
+    found = completed(["ada", "mary", "william"], Wary("ada"), choose=False)
+    assert ids(found) == ["ada", "mary", "william"]
 
 
 # --- nothing endless

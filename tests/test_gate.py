@@ -109,6 +109,16 @@ def test_without_explanation_the_rest_is_the_same() -> None:
     assert bare.p_complete == pytest.approx(verdict.p_complete)
 
 
+def test_a_gate_that_stops_a_search_is_never_surer_and_keeps_the_order() -> None:
+    gate, some = small_gate(), pairs(fresh())
+    assert gate.for_expansion() is gate  # without a reader
+    stopping = replace(gate, model=replace(gate.model, stop=gate_module._shipped_stop()))
+    plain, found = gate.probabilities(some), stopping.probabilities(some)
+    assert (found <= plain + 1e-12).all()
+    assert (found < plain).any()
+    assert (np.argsort(found, kind="stable") == np.argsort(plain, kind="stable")).all()
+
+
 def test_nothing_to_check_gives_nothing() -> None:
     assert small_gate().check_batch([]) == []
 

@@ -128,6 +128,7 @@ def test_the_steps_of_a_search_are_not_told(gate: Gate, heard: Heard) -> None:
     )
     assert 0 < len(heard.spans()) < 20
     assert all(len(span.events) == 1 for span in heard.spans())
+    assert isinstance(traced.for_expansion(), TracedGate)  # or nothing of it would be told
 
 
 def test_an_error_is_on_the_span_and_reaches_the_caller(gate: Gate, heard: Heard) -> None:

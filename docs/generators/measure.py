@@ -136,7 +136,10 @@ def count_bridge_gold(data: Path) -> None:
 
 
 def measure_expansion(data: Path, work: Path) -> None:
-    """Run every study, and store it."""
+    """Run every study, and store it. The calibration that ships is left as it is."""
+    kept = ("--paths", str(work / "paths.jsonl"), "--study", str(work / "stop.json"))
+    run_command(results.STOP_COMMAND, data, *kept)
+    store_study(work / "stop.json", results.STOP_PATH)
     for name in results.EXPANSION_SETS:
         without = work / f"gate-without-{name}"
         if not without.is_dir():

@@ -324,6 +324,10 @@ WRITTEN_FORMATS = {
         "a stage of a benchmark or of the loop: a folder",
         "`suffice grade --out`, `suffice improve --out`",
     ),
+    "suffice.gate.gate.STOP_VERSION": (
+        "how a gate judges what a search stops at: a folder of JSON",
+        "`python -m suffice_research.training.stop_calibration`; it ships",
+    ),
     "suffice.answering.traces.TRACE_VERSION": (
         "a trace: one JSON object per line",
         "`suffice ask --trace`, `/v1/ask`",

@@ -323,9 +323,19 @@ EXPANSION_OPTIONS = {
 EXPANSION_INTRODUCTION = (
     "A fixed k reads as many documents for an easy question as for a hard one. `lib.complete` starts with one document and "
     "reads on until the gate says that the evidence is complete, at most k of them. The question is how many documents a fixed "
-    "k has to hold to be as complete: the column *fewer*. The bridge retriever runs with the weights that were set by hand, "
-    "which saw no question. The few settings of the search itself (in `suffice.answering.expand`) were chosen while looking at "
+    "k has to hold to be as complete: the column *fewer*. First the gates that ship, as `lib.complete` uses them with `bridge`: "
+    "the next document of the ranking is held until the calibrated gate is satisfied. Behind that, searches in which the gate "
+    "also chooses what to hold, as with other retrievers, without that calibration. There the bridge retriever runs with the "
+    "weights that were set by hand, which saw no question. The few settings of the search itself (in `suffice.answering.expand`) were chosen while looking at "
     "less than a third of these questions. All of it again: `make results PART=expansion`."
+)
+
+
+STOP_COMMAND = "python -m suffice_research.training.stop_calibration --data $DATA --study-only --study stop.json"
+STOP_PATH = RUNS / "stop.json"
+STOP_SAYS = (
+    "Nothing here was seen by reader, gate or ranker, but for MuSiQue: the standard gate asks the fast one, which knows its "
+    "questions, so its row flatters. Its ranker was fitted without it. Everyday, unseen: files that nothing was trained on."
 )
 
 
@@ -368,6 +378,13 @@ def _expansion_picture(gate: str, name: str) -> str:
 def _expansion_lines(found: dict[tuple[str, str], Study]) -> Iterator[str]:
     yield "# Expanding: the gate as stop signal\n"
     yield f"{EXPANSION_INTRODUCTION}\n"
+    if STOP_PATH.is_file():
+        stop = Study.load(STOP_PATH)
+        yield f"## Is the probability honest where a search stops?\n\n{STOP_SAYS}\n\n    {STOP_COMMAND}\n"
+        yield from (f"- {line}" for line in stop.summary)
+        for section in stop.sections:
+            yield f"\n### {section.title}\n"
+            yield from (one.to_markdown() for one in section.shown if isinstance(one, Table))
     for gate, says in EXPANSION_GATES.items():
         some = {name: study for (one, name), study in found.items() if one == gate}
         if some:

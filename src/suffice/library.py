@@ -333,7 +333,11 @@ class Library:
         with self.store.pinned():
             name = retriever or ("bridge" if self.encoder_name else "bm25")
             searcher = self.retriever(name, **options)
-            follow: Follow = self._cached("mentions", self.links).out
+            # What chooses documents for what the others lack needs no gate to choose, nor links;
+            # but a soft filter puts those that pass first.
+            sets = getattr(searcher, "chooses_sets", False)
+            choose = not sets or (filter is not None and not strict)
+            follow: Follow | None = self._cached("mentions", self.links).out if choose else None
             if filter is not None:
                 store = self.store
                 vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(store))
@@ -344,10 +348,11 @@ class Library:
                 searcher = SoftFilter(
                     searcher, store, vocabulary, strict=strict, extractor=every_query
                 )
-                if strict and wanted:
+                if follow is not None and strict and wanted:
                     follow = partial(self._follow_passing, follow, wanted)
             limits: dict[str, Any] = {"budget": budget, "clock": time.monotonic}
-            return expand([question], searcher, gate, self.get, follow=follow, **limits)[0]
+            how: dict[str, Any] = {"follow": follow, "choose": choose}
+            return expand([question], searcher, gate, self.get, **how, **limits)[0]
 
     def _follow_passing(
         self, follow: Follow, wanted: Filter, doc_ids: Sequence[DocId]

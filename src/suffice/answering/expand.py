@@ -11,9 +11,14 @@ Each question starts with its first hit. All questions then go in rounds togethe
     stop    when the gate says ANSWER, when nothing raised the probability for some rounds, or when
             the budget is spent
 
+With `choose=False` the next of the ranking is held without asking: for a retriever that chooses
+documents for what those before them lack, as `bridge` does. The gate then only says when to stop,
+which takes one check a round instead of a dozen.
+
 After ANSWER, documents that can go without lowering the probability are dropped. Untrusted texts
-only budget the gate's features and, through its next queries, the search. The budget bounds every
-round, whatever the links or the corpus look like.
+only reach the gate's features and, through its next queries, the search. The budget bounds every
+round, whatever the links or the corpus look like. A set at which a search stops was chosen for
+looking complete: a gate that has `for_expansion` takes that into account.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ from suffice.answering.budget import check_amounts, check_whole
 from suffice.errors import InputError
 from suffice.numeric import log_odds
 from suffice.protocols import GateLike, Retriever, documents_by_id
-from suffice.types import Action, DocId, Document, Hit, Question, Step, Trace, Verdict
+from suffice.types import Action, DocId, Document, Estimate, Hit, Question, Step, Trace, Verdict
 
 # Candidates of a round: from the ranking, from each query, and from links.
 NEXT_RANKED, PER_QUERY, PER_ROUND_LINKS = 6, 2, 4
@@ -103,17 +108,20 @@ def expand(
     lookup: Lookup,
     *,
     follow: Follow | None = None,
+    choose: bool = True,
     budget: ExpansionBudget = ExpansionBudget(),  # noqa: B008 - frozen
     clock: Callable[[], float] | None = None,
 ) -> list[Completion]:
     """Complete the evidence of each question. `follow` returns the links of each document.
 
-    A limit of seconds needs a `clock`; a round that has started is finished.
+    With `choose` the gate chooses what to hold next; without, it is the next of the ranking. A
+    limit of seconds needs a `clock`; a round that has started is finished.
     """
     if budget.seconds is not None and clock is None:
         raise InputError("a limit of seconds needs a clock", hint="pass clock=time.monotonic")
     started = clock() if clock is not None else 0.0
-    expander = _Expander(retriever, gate, lookup, follow, budget)
+    judge = gate_for_expansion(gate)
+    expander = _Expander(retriever, judge, lookup, follow, budget, choose)
     runs = expander.start(questions)
     for done in range(budget.rounds + 1):
         left = budget.rounds - done
@@ -132,6 +140,13 @@ def expand(
     undecided = [run for run in runs if run.verdict is None or run.verdict.action is Action.EXPAND]
     expander.check(undecided, rounds_left=0)
     return [run.completion() for run in runs]
+
+
+def gate_for_expansion(gate: GateLike) -> GateLike:
+    """The gate as it judges sets at which a search stops; one that knows no difference as it is."""
+    calibrated = getattr(gate, "for_expansion", None)
+    found: GateLike = calibrated() if callable(calibrated) else gate
+    return found
 
 
 def strip_scores(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -173,6 +188,16 @@ class _Expansion:
     def next_queries(self) -> tuple[str, ...]:
         return self.verdict.next_queries if self.verdict is not None else ()
 
+    @property
+    def estimate(self) -> Estimate:
+        return self.verdict.estimate if self.verdict is not None else Estimate(0.0, 0.0, 0.0)
+
+    def keep_estimate(self, estimate: Estimate) -> None:
+        """The last verdict with this estimate in place of its own."""
+        if self.verdict is not None:
+            self.verdict = replace(self.verdict, estimate=estimate)
+            self.steps[-1] = replace(self.steps[-1], verdict=self.verdict)
+
     def stop_if(self, budget: ExpansionBudget, *, late: bool, rounds_left: int) -> None:
         if self.stopped is not None or self.verdict is None:
             return
@@ -213,6 +238,7 @@ class _Expander:
     lookup: Lookup
     follow: Follow | None
     budget: ExpansionBudget
+    choose: bool
     documents: dict[DocId, Document] = field(default_factory=dict)
 
     def start(self, questions: Sequence[str]) -> list[_Expansion]:
@@ -241,6 +267,15 @@ class _Expander:
 
     def advance(self, runs: Sequence[_Expansion]) -> None:
         """One round: each run holds its best candidate, or stops if there is none."""
+        if not self.choose:
+            for run in runs:
+                if len(run.held) < len(run.ranking):
+                    new = run.ranking[len(run.held)]
+                    note = f"holds {new.doc_id}, next in the list"
+                    run.hold([*run.held, new], run.question, note)
+                else:
+                    run.stopped = StopReason.NOTHING
+            return
         self._search(runs)
         found = [
             _candidates(run, links, self.budget.checks - run.checks - 1)
@@ -279,6 +314,7 @@ class _Expander:
     def drop_superfluous(self, runs: Sequence[_Expansion]) -> None:
         """After ANSWER, drop one document after the other while the probability does not fall.
 
+        It does not rise, either: a part of the evidence is never more complete than the whole.
         Incomplete evidence stays whole: the gate cannot say which of it the missing document needs.
         """
         going = [run for run in runs if run.stopped is StopReason.ANSWER]
@@ -294,7 +330,7 @@ class _Expander:
                 for rest in some
             ]
             verdicts = iter(self._verdicts(pairs))
-            smaller = []
+            smaller, before = [], []
             for run, some in zip(going, subsets, strict=True):
                 checked = list(islice(verdicts, len(some)))
                 run.checks += len(some)
@@ -302,9 +338,12 @@ class _Expander:
                 answers = checked[best].action is Action.ANSWER
                 if checked[best].p_complete >= run.p_complete and answers:
                     note = f"drops {run.held[best].doc_id}, which adds nothing"
+                    before.append(run.estimate)
                     run.hold(some[best], "", note)
                     smaller.append(run)
             self.check(smaller, rounds_left=0)
+            for run, estimate in zip(smaller, before, strict=True):
+                run.keep_estimate(estimate)
             going = smaller
 
     def _verdicts(

@@ -17,7 +17,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,8 @@ PRESETS = STANDARD, FAST, HARDENED = ("standard", "fast", "hardened")  # any can
 SHIPPED_MODELS = Path(__file__).parent.parent / "models"
 RECORDS = ("calibration", "profile", "policy", "familiarity")
 JUDGE_RECORD = "judge"  # of a gate that knows one
+STOP_KIND, STOP_VERSION, STOP_FILE = "stop-calibration", 1, "calibration.json"
+SHIPPED_STOP = SHIPPED_MODELS / "stop"  # of gates with a reader
 PROBE = "Who taught Ada's teacher in 1843?"  # a question, and a hit with the same names
 
 
@@ -510,6 +512,16 @@ class Gate:
             gate.check(PROBE, [PROBE])  # records that do not fit together fail now
         return gate if judge is None else gate.with_judge(judge, budget)
 
+    def for_expansion(self) -> Gate:
+        """The same gate as the one that says when a search stops (`suffice.expand` asks for it).
+
+        Evidence at which a search stops was chosen for looking complete, so its probability is
+        lower than that of the same hits handed over; never higher.
+        """
+        if self.encoders.reader is None:  # the fast gate was not found to be too sure
+            return self
+        return replace(self, model=replace(self.model, stop=_shipped_stop()))
+
     def with_judge(
         self,
         judge: Judge,
@@ -521,6 +533,14 @@ class Gate:
         learned from how it agrees with confident verdicts, and counts nothing until then.
         """
         return replace(self, cascade=Cascade(judge, self.judge_calibration, budget))
+
+
+@cache
+def _shipped_stop() -> Platt:
+    again = "python -m suffice_research.training.stop_calibration --data DIR"
+    open_artefact(SHIPPED_STOP, kind=STOP_KIND, version=STOP_VERSION, rebuild=again)
+    with data_errors(f"the calibration in {SHIPPED_STOP}", hint=again):
+        return dataclass_from_json(Platt, read_json(SHIPPED_STOP / STOP_FILE))
 
 
 def check_preset(preset: str) -> None:

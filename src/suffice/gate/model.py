@@ -798,6 +798,7 @@ class CalibratedModel:
     correction: Correction | None = None
     local: LocalModel | None = None
     after: Correction | None = None  # from the log-odds now to those after one more round
+    stop: Platt | None = None  # of log-odds of sets at which a search stops
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -826,6 +827,9 @@ class CalibratedModel:
         if self.correction is not None:
             features = self.profile.standardize(table, self.correction.names)
             odds = self.correction.apply(odds, features)
+        if self.stop is not None:
+            # Never more than they were: that a search went on is no evidence.
+            odds = np.minimum(odds, self.stop.log_odds(odds))
         # Without hits there is no evidence, whatever the model makes of a set it has never seen.
         return np.where(table[:, self.profile.column["k"]] > 0, odds, NO_HITS_LOG_ODDS)
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from suffice.answering.expand import gate_for_expansion
 from suffice.errors import MissingExtraError
 from suffice.gate.hits import normalize_hits
 from suffice.protocols import GateLike
@@ -117,6 +118,11 @@ class TracedGate:
         if name == "gate":  # not set yet: a copy is being made
             raise AttributeError(name)
         return getattr(self.gate, name)
+
+    def for_expansion(self) -> TracedGate:
+        """Traced as well; a gate that knows no such calibration stays as it is."""
+        calibrated = gate_for_expansion(self.gate)
+        return TracedGate(calibrated, texts=self.texts, tracer=self._tracer)
 
     def check(
         self,

@@ -126,6 +126,8 @@ class BridgeRetriever:
     links of the `expanded` best candidates join before anything is chosen.
     """
 
+    chooses_sets = True  # each document for what those before it lack: see `Library.complete`
+
     def __init__(
         self,
         store: Store,
