@@ -329,7 +329,7 @@ def test_what_cannot_be_read_is_listed_with_its_reason(tmp_path: Path) -> None:
         "loop": "a link to a folder, not followed",
         "out.txt": "a link out of the folder, or a broken one, not followed",
         "pipe.txt": "not a regular file",
-        "b.txt": "is not UTF-8 text, see line 1",
+        "b.txt": "is not UTF-8 text, see line 1; save it as UTF-8",
         "c.txt": "is a binary file, expected text",
         "d.md": "is empty",
         "e.html": "has no text",
@@ -345,7 +345,7 @@ def test_what_cannot_be_read_is_listed_with_its_reason(tmp_path: Path) -> None:
 def test_a_huge_file_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.datasets.folder.MAX_FILE_BYTES", 2**20)
     _, skipped = read(write(tmp_path, {"a.txt": b"a" * (2**20 + 1)}))
-    assert skipped == [f"{tmp_path / 'a.txt'}: has 1 MiB, more than 1 MiB"]
+    assert skipped == [f"{tmp_path / 'a.txt'}: has 1 MiB, more than 1 MiB; split it"]
 
 
 def test_no_content_stops_a_folder(tmp_path: Path) -> None:
@@ -483,7 +483,7 @@ def test_the_command_lists_what_it_skipped_and_says_the_next_step(tmp_path: Path
     assert "b.txt: is a binary file" in result.output
     assert "ignored 1 files of other types: .png (1)" in result.output
     assert "1 added, 0 replaced, 0 removed, 0 unchanged" in result.output
-    assert "next: suffice search" in result.output
+    assert 'next: suffice check "your question" --library' in result.output
 
 
 def test_a_folder_with_nothing_to_read_is_an_error(tmp_path: Path) -> None:

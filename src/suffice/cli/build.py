@@ -146,7 +146,7 @@ def _say_library(built: dict[str, Any] | None, encoder: str, *, exported: bool) 
         say(", ".join(counts))
     if encoder == "auto" and built["encoder"] is None:
         say("without vectors: search is by words; for more: pip install 'suffice[vectors]'")
-    say(f'next: suffice search {shlex.quote(built["path"])} "your question"')
+    say(f'next: suffice check "your question" --library {shlex.quote(built["path"])}')
 
 
 # Folders

@@ -125,7 +125,8 @@ class Folder:
                     raise InputError("has no text")
             except InputError as error:
                 found = 0
-                bad.reject(str(file), str(error).removeprefix(str(file)).lstrip(": "))
+                reason = str(error).removeprefix(str(file)).lstrip(": ")
+                bad.reject(str(file), f"{reason}; {error.hint}" if error.hint else reason)
             except MissingExtraError as error:
                 bad.reject(str(file), f"{error}: {error.hint}")
             except OSError as error:
@@ -560,17 +561,18 @@ def _whatsapp_messages(text: str) -> list[_Message] | None:
     starts = [_WHATSAPP.fullmatch(line) for line in first]
     if not starts or starts[0] is None or not any(one and ": " in one["rest"] for one in starts):
         return None
-    found: list[_Message] = []
+    found: list[tuple[int, list[str]]] = []  # the first line's number, and the lines
     days: list[str] = []
     for number, line in enumerate(lines, start=1):
         if start := _WHATSAPP.fullmatch(line):
             if ": " not in start["rest"]:
                 continue  # "Ana joined", "messages are encrypted"
             days.append(start["day"])
-            found.append(_Message(f"{start['day']} {start['time']} {start['rest']}", number))
+            found.append((number, [f"{start['day']} {start['time']} {start['rest']}"]))
         elif found and line.strip():
-            found[-1] = replace(found[-1], text=f"{found[-1].text}\n{line}")
-    return [replace(one, day=day) for one, day in zip(found, _parse_days(days))]
+            found[-1][1].append(line)
+    dated = zip(found, _parse_days(days), strict=True)
+    return [_Message("\n".join(said), number, day) for (number, said), day in dated]
 
 
 def _parse_days(days: list[str]) -> list[date | None]:
