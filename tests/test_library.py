@@ -363,7 +363,7 @@ def test_a_killed_build_is_told_by_every_command_and_goes_on(tmp_path: Path) -> 
     assert [hit["doc_id"] for hit in json.loads(found.stdout)["hits"]] == ["home/a.txt#1"]
     assert "was cut off: some are missing\nnext: suffice build home\n" in found.stderr
     again = suffice("build", home, "--out", path, "--json")
-    assert "going on: 1 documents are stored already" in again.stderr
+    assert "going on; stored already: 1" in again.stderr
     assert json.loads(again.stdout)["library"]["documents"] == 3
     assert "cut off" not in suffice("search", path, "Text").stderr
 

@@ -173,7 +173,7 @@ def open_folder(source: DataSource, skip_bad: bool) -> Folder | None:
 def resumable(library: Library, source: str) -> Iterator[None]:
     """Store the documents of a source: if it is cut off, say so now and at the next use."""
     if any(one.source == source and not one.running for one in library.unfinished):
-        say(f"going on: {len(library):,} documents are stored already")
+        say(f"going on; stored already: {len(library):,}")
     try:
         with library.writing(source, resume=typed_command()):
             yield
