@@ -397,15 +397,16 @@ def test_what_stored_nothing_or_is_of_another_source_changes_no_mark(
         with pytest.raises(KeyboardInterrupt):
             write(library, "a", one, fail=True)
         write(library, "b", two, fail=False)
-        (plain / "unfinished-x.json").write_text("{}", encoding="utf-8")  # not one of ours
+        (plain / "unfinished-x.json").write_text('{"so', encoding="utf-8")  # killed too early
         assert [cut.source for cut in library.unfinished] == ["a"]
         write(library, "a", [], fail=False)
-        assert library.unfinished == []
+        assert library.unfinished == list(plain.glob("unfinished-*")) == []
 
         def full(*_: object) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr("suffice.engines.unfinished.write_atomically", full)
+        monkeypatch.setattr("suffice.engines.unfinished.fsync_path", full)
         with pytest.raises(EngineError, match="No space left") as caught:
             library.add([Document("three", "Three.")])
         assert "space" in caught.value.hint
+        assert list(plain.glob("unfinished-*")) == []

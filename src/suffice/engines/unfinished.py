@@ -19,13 +19,12 @@ from datetime import datetime
 from pathlib import Path
 
 from suffice.errors import EngineError, SufficeError, disk_hint
-from suffice.storage import write_atomically
+from suffice.storage.artefacts import fsync_path
 
 __all__ = ["UnfinishedWrite", "mark_write", "unfinished_writes"]
 
 PATTERN = "unfinished-*.json"
 MAX_BYTES = 100_000
-STORED = ("source", "resume", "started")
 FROM_PYTHON = "add the same documents again"
 
 
@@ -51,8 +50,8 @@ class UnfinishedWrite:
 
 def unfinished_writes(folder: Path) -> list[UnfinishedWrite]:
     """The writes of this library that have not ended, the oldest first."""
-    found = [one for file in folder.glob(PATTERN) if (one := _read(file)) is not None]
-    return sorted(found, key=lambda one: one.started)
+    found = [_read(file)[0] for file in folder.glob(PATTERN)]
+    return sorted(filter(None, found), key=lambda one: one.started)
 
 
 @contextmanager
@@ -64,15 +63,13 @@ def mark_write(
     At its end the marks of earlier writes of the same source go, too: this one did their work.
     """
     before = generation()
-    file = folder / f"unfinished-{secrets.token_hex(8)}.json"
-    mark = UnfinishedWrite(source, resume, datetime.now().astimezone().isoformat(" ", "minutes"))
+    started = datetime.now().astimezone().isoformat(" ", "minutes")
+    content = json.dumps({"source": source, "resume": resume, "started": started}) + "\n"
     try:
-        write_atomically(file, json.dumps({name: getattr(mark, name) for name in STORED}) + "\n")
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        file, handle = _create(folder, content.encode())
     except OSError as error:
         raise EngineError(f"{folder} cannot be written: {error}", hint=disk_hint(error)) from error
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     except BaseException:
         with suppress(SufficeError, OSError):  # where the store fails, the mark stays
@@ -81,17 +78,39 @@ def mark_write(
         raise
     else:
         file.unlink(missing_ok=True)
-        if source or generation() != before:  # a program that adds nothing has made up for nothing
-            for other in folder.glob(PATTERN):
-                one = _read(other)
-                if one is not None and one.source == source and not one.running:
-                    other.unlink(missing_ok=True)
+        stored = generation() != before  # a program that adds nothing has made up for nothing
+        for other in folder.glob(PATTERN):
+            mark, running = _read(other)
+            same = mark is None or (mark.source == source and (stored or source))
+            if same and not running:
+                other.unlink(missing_ok=True)
     finally:
         os.close(handle)
 
 
-def _read(file: Path) -> UnfinishedWrite | None:
-    """None for a mark that is gone, or a file that is none."""
+def _create(folder: Path, content: bytes) -> tuple[Path, int]:
+    """A new mark, and the handle that holds its lock."""
+    while True:
+        file = folder / f"unfinished-{secrets.token_hex(8)}.json"
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            with open(handle, "wb", closefd=False) as stream:
+                stream.write(content)
+            os.fsync(handle)
+            fsync_path(folder)
+        except BaseException:
+            file.unlink(missing_ok=True)
+            os.close(handle)
+            raise
+        if file.exists():
+            return file, handle
+        os.close(handle)  # another writer's end took it, before it was locked, for a dead one
+
+
+def _read(file: Path) -> tuple[UnfinishedWrite | None, bool]:
+    """The mark, and whether its writer runs. No mark: its writer was killed before it stored."""
+    running = False
     with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -99,9 +118,9 @@ def _read(file: Path) -> UnfinishedWrite | None:
             value = json.loads(os.read(handle, MAX_BYTES))
         finally:
             os.close(handle)
-        texts = {name: str(value[name]) for name in STORED}
-        return UnfinishedWrite(**texts, running=running)
-    return None
+        texts = {name: str(value[name]) for name in ("source", "resume", "started")}
+        return UnfinishedWrite(**texts, running=running), running
+    return None, running
 
 
 def _is_free(handle: int) -> bool:
