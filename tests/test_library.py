@@ -400,7 +400,8 @@ def test_what_stored_nothing_or_is_of_another_source_changes_no_mark(
         (plain / "unfinished-x.json").write_text('{"so', encoding="utf-8")  # killed too early
         assert [cut.source for cut in library.unfinished] == ["a"]
         write(library, "a", [], fail=False)
-        assert library.unfinished == list(plain.glob("unfinished-*")) == []
+        assert library.unfinished == []
+        assert list(plain.glob("unfinished-*")) == []
 
         def full(*_: object) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
