@@ -155,7 +155,7 @@ def test_build_says_what_is_in_the_files_and_writes_nothing(village: Path) -> No
 def test_build_makes_a_library_that_search_reads(village: Path) -> None:
     result = suffice("build", "--corpus", village / "documents.jsonl", "--out", village / "library")
     assert result.exit_code == 0, result.output
-    assert "next: suffice search" in result.stderr
+    assert 'next: suffice check "your question" --library' in result.stderr
     found = as_json(
         suffice("search", village / "library", "Who taught Ada Lovelace?", "--k", 2, "--json")
     )

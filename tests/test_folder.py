@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
@@ -100,6 +101,14 @@ def test_headings_become_titles_and_documents_lead_back(tmp_path: Path) -> None:
 def test_a_heading_without_text_is_kept_where_nothing_is_below_it(tmp_path: Path) -> None:
     documents = read_one(tmp_path, "a.md", "# Plans\n\n## To do\n\n## Done\n\nAll.\n")
     assert shown(documents) == [("To do", ""), ("Done", "All.")]
+
+
+def test_a_heading_too_long_for_a_title_loses_nothing(tmp_path: Path) -> None:
+    long = f"{'word ' * 60}end"
+    for name, content in (("a.md", f"# {long}\n\nRest."), ("a.html", f"<h1>{long}</h1><p>Rest.")):
+        (document,) = read_one(tmp_path / name, name, content)
+        assert document.text.removeprefix("# ") == f"{long}\n\nRest."
+        assert long.startswith(document.title)
 
 
 def test_a_page_is_read_as_it_is_seen(tmp_path: Path) -> None:
@@ -320,7 +329,7 @@ def test_what_cannot_be_read_is_listed_with_its_reason(tmp_path: Path) -> None:
         "loop": "a link to a folder, not followed",
         "out.txt": "a link out of the folder, or a broken one, not followed",
         "pipe.txt": "not a regular file",
-        "b.txt": "is not UTF-8 text, see line 1",
+        "b.txt": "is not UTF-8 text, see line 1; save it as UTF-8",
         "c.txt": "is a binary file, expected text",
         "d.md": "is empty",
         "e.html": "has no text",
@@ -336,16 +345,36 @@ def test_what_cannot_be_read_is_listed_with_its_reason(tmp_path: Path) -> None:
 def test_a_huge_file_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.datasets.folder.MAX_FILE_BYTES", 2**20)
     _, skipped = read(write(tmp_path, {"a.txt": b"a" * (2**20 + 1)}))
-    assert skipped == [f"{tmp_path / 'a.txt'}: has 1 MiB, more than 1 MiB"]
+    assert skipped == [f"{tmp_path / 'a.txt'}: has 1 MiB, more than 1 MiB; split it"]
 
 
-@pytest.mark.parametrize("suffix", sorted(LOADERS.keys() - {".pdf"}))
-@pytest.mark.parametrize(
-    "content", [b"\n", b"[" * 9000, b"---\n", b"<p", b'"', b"\xef\xbb\xbf", b"[1, null, [], {}]"]
-)
-def test_no_content_stops_a_folder(tmp_path: Path, suffix: str, content: bytes) -> None:
-    documents, _ = read(write(tmp_path, {f"a{suffix}": content, "z.txt": "Still read."}))
+def test_no_content_stops_a_folder(tmp_path: Path) -> None:
+    odd = (b"\n", b"[" * 9000, b"---\n", b"<p", b'"', b"\xef\xbb\xbf", b"[1, null, [], {}]")
+    suffixes = LOADERS.keys() - {".pdf"}
+    files = {f"{at}{suffix}": one for at, one in enumerate(odd) for suffix in suffixes}
+    documents, skipped = read(write(tmp_path, {**files, "z.txt": "Still read."}))
     assert documents[-1].text == "Still read."
+    assert len({one.extra["path"] for one in documents}) + len(skipped) >= len(files)
+
+
+def test_deep_folders_and_odd_names_are_read_or_listed(tmp_path: Path) -> None:
+    write(tmp_path, {"d/" * 150 + "a.txt": "Far down."})
+    (tmp_path / "caf\udce9").mkdir()  # in Latin-1
+    (tmp_path / "caf\udce9" / "b.txt").write_text("Unnamed.", encoding="utf-8")
+    (tmp_path / "caf\udce9" / "loop").symlink_to(tmp_path)
+    (tmp_path / "itself.txt").symlink_to(tmp_path / "itself.txt")
+    (tmp_path / "manifest.json").write_bytes(b"[" * 100)  # of someone else's
+    most = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 100)  # folders may be deeper than Python recurses
+    try:
+        documents, skipped = read(tmp_path)
+    finally:
+        sys.setrecursionlimit(most)
+    assert [one.text for one in documents] == ["Far down."]
+    assert [line.removeprefix(f"{tmp_path}/").split(" ")[0] for line in skipped] == [
+        "itself.txt:", "caf?/b.txt:", "caf?/loop:", "manifest.json:"
+    ]  # fmt: skip
+    "\n".join(skipped).encode()
 
 
 def test_one_id_in_two_files_is_kept_once(tmp_path: Path) -> None:
@@ -414,9 +443,10 @@ def test_a_crash_between_adding_and_removing_is_mended_by_the_next_build(
     with monkeypatch.context() as patch:
         patch.setattr(Library, "delete", crash)
         CliRunner().invoke(app, ["build", str(home), "--out", str(library), "--encoder", "none"])
-    with Library.open(library) as lib:
+    with pytest.warns(UserWarning, match="was cut off"), Library.open(library) as lib:
         assert len(lib) == 3
     assert counts(build(home, "--out", library)) == (0, 0, 1, 2)
+    Library.open(library).close()  # no warning
 
 
 def test_two_folders_share_a_library_and_leave_each_other_alone(tmp_path: Path) -> None:
@@ -453,7 +483,7 @@ def test_the_command_lists_what_it_skipped_and_says_the_next_step(tmp_path: Path
     assert "b.txt: is a binary file" in result.output
     assert "ignored 1 files of other types: .png (1)" in result.output
     assert "1 added, 0 replaced, 0 removed, 0 unchanged" in result.output
-    assert "next: suffice search" in result.output
+    assert 'next: suffice check "your question" --library' in result.output
 
 
 def test_a_folder_with_nothing_to_read_is_an_error(tmp_path: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Sequence
+import os
+import signal
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.commands import suffice
 
 from suffice.errors import DataError, EngineError, InputError, NotReadyError
 from suffice.gate.gate import Gate
@@ -307,3 +311,103 @@ def test_without_wordllama_a_library_searches_by_words(
     monkeypatch.undo()
     with Library.build(tmp_path / "lib", VILLAGE) as library:  # adds to it as it is
         assert library.encoder_name is None
+
+
+# ---- a write that is cut off
+
+
+@pytest.fixture
+def single_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every document is stored by itself."""
+    monkeypatch.setattr("suffice.engines.embedded.store.BATCH_CHARACTERS", 1)
+
+
+def breaking(stored: int) -> Iterator[Document]:
+    yield from (Document(f"new {at}", f"Text {at}.") for at in range(stored))
+    raise KeyboardInterrupt
+
+
+@pytest.mark.usefixtures("single_batches")
+def test_documents_that_were_cut_off_are_missed_until_they_are_added(plain: Path) -> None:
+    with Library.open(plain) as library:
+        with pytest.raises(KeyboardInterrupt):
+            library.add(breaking(2))
+        (cut,) = library.unfinished
+        assert (cut.source, cut.running) == ("", False)
+        library.add([])  # adds nothing, and mends nothing
+        library.update([], is_gone=lambda _: False)
+    with pytest.warns(UserWarning, match="was cut off.* next: add the same documents again"):
+        library = Library.open(plain)
+    with library:
+        assert len(library) == len(VILLAGE) + 2
+        library.add([Document("new 2", "Text 2.")])
+        assert library.unfinished == []
+
+
+@pytest.mark.usefixtures("single_batches")
+def test_a_killed_build_is_told_by_every_command_and_goes_on(tmp_path: Path) -> None:
+    home, path = tmp_path / "home", tmp_path / "library"
+    home.mkdir()
+    for name in "abc":
+        (home / f"{name}.txt").write_text(f"Text {name}.", encoding="utf-8")
+    child = os.fork()
+    if not child:
+        with (
+            Library.build(path, (), encoder=None) as library,
+            library.writing(str(home), resume="suffice build home"),
+        ):
+            library.add([Document("home/a.txt#1", "Text a.")])
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    found = suffice("search", path, "Text", "--json")
+    assert [hit["doc_id"] for hit in json.loads(found.stdout)["hits"]] == ["home/a.txt#1"]
+    assert "was cut off: some are missing\nnext: suffice build home\n" in found.stderr
+    again = suffice("build", home, "--out", path, "--json")
+    assert "going on; stored already: 1" in again.stderr
+    assert json.loads(again.stdout)["library"]["documents"] == 3
+    assert "cut off" not in suffice("search", path, "Text").stderr
+
+
+def test_the_doctor_looks_at_a_library(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.cli.doctor.find_parts", list)
+    assert f"{len(VILLAGE)} documents" in suffice("doctor", plain).stdout
+    with Library.open(plain) as library, library.writing("notes", resume="suffice build notes"):
+        found = suffice("doctor", plain, "--json")
+        (part,) = json.loads(found.stdout)["parts"]
+        assert (found.exit_code, part["get_it"]) == (1, "wait for its end")
+        assert "documents of notes are being added since" in part["problem"]
+    assert suffice("doctor", plain).exit_code == 0
+    assert "suffice build FILE --out DIR" in suffice("doctor", plain / "nowhere").stdout
+
+
+def test_what_stored_nothing_or_is_of_another_source_changes_no_mark(
+    plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(library: Library, source: str, documents: list[Document], *, fail: bool) -> None:
+        with library.writing(source):
+            library.add(documents)
+            if fail:
+                raise KeyboardInterrupt
+
+    one, two = [Document("one", "One.")], [Document("two", "Two.")]
+    with Library.open(plain) as library:
+        with pytest.raises(KeyboardInterrupt):
+            write(library, "a", [], fail=True)
+        assert library.unfinished == []
+        with pytest.raises(KeyboardInterrupt):
+            write(library, "a", one, fail=True)
+        write(library, "b", two, fail=False)
+        (plain / "unfinished-x.json").write_text('{"so', encoding="utf-8")  # killed too early
+        assert [cut.source for cut in library.unfinished] == ["a"]
+        write(library, "a", [], fail=False)
+        assert library.unfinished == []
+        assert list(plain.glob("unfinished-*")) == []
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("suffice.engines.unfinished.fsync_path", full)
+        with pytest.raises(EngineError, match="No space left") as caught:
+            library.add([Document("three", "Three.")])
+        assert "space" in caught.value.hint
+        assert list(plain.glob("unfinished-*")) == []

@@ -17,10 +17,12 @@ import inspect
 import json
 import re
 import shutil
+import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import partial
@@ -32,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from suffice.answering.expand import Completion, ExpansionBudget, Follow, expand
 from suffice.engines.library_location import LibraryLocation, ensure_library, open_location
 from suffice.engines.qdrant import QdrantStore, is_qdrant_address
+from suffice.engines.unfinished import UnfinishedWrite, mark_write, unfinished_writes
 from suffice.errors import InputError, NotReadyError, SufficeError
 from suffice.gate.hits import normalize_documents
 from suffice.integrations import onnx  # noqa: F401 - registers encoders and rerankers
@@ -77,6 +80,7 @@ class Library:
         self.path, self.store = location.path, location.store
         self.encoder_name = location.encoder
         self._encoder: Encoder | None = None
+        self._thread = threading.local()  # .marked: this thread is inside `writing`
         # What was made from a generation; replaced as one, since threads share it.
         self._cache: tuple[int, dict[str, Any]] = (-1, {})
 
@@ -110,7 +114,7 @@ class Library:
             hint = "build in another folder"
             raise InputError(f"{path} is a folder, which cannot be rebuilt in place", hint=hint)
         ensure_library(path, encoder)
-        library = cls.open(path)
+        library = cls(open_location(path))
         if auto and not rebuild:
             encoder = library.encoder_name
         if library.encoder_name != encoder and not rebuild:
@@ -121,7 +125,8 @@ class Library:
             )
         try:
             library.encoder_name = encoder
-            library.add(documents, replace_all=rebuild, progress=progress, run=run)
+            if rebuild or not isinstance(documents, tuple) or documents:
+                library.add(documents, replace_all=rebuild, progress=progress, run=run)
             if links:
                 library.links(progress=progress, run=run)
         except BaseException:
@@ -131,8 +136,11 @@ class Library:
 
     @classmethod
     def open(cls, path: Path | str) -> Library:
-        """The library in this folder, or at this address."""
-        return cls(open_location(path))
+        """The library in this folder, or at this address. Warns if it is `unfinished`."""
+        library = cls(open_location(path))
+        for one in library.unfinished:
+            warnings.warn(f"{path}: {one}; next: {one.next_step}", stacklevel=2)
+        return library
 
     def close(self) -> None:
         self.store.close()
@@ -150,6 +158,28 @@ class Library:
         return True  # `library and library.store` must not depend on the size
 
     # ----------------------------------------------------------------------------------- documents
+
+    @contextmanager
+    def writing(self, source: str = "", *, resume: str = "") -> Iterator[None]:
+        """Mark the library as unfinished until the block ends; `add` and `update` do so themselves.
+
+        Name the `source` of the documents and the command to `resume` with, for those who find it
+        cut off. A store on a server is not marked: there `rebuild` switches in one step.
+        """
+        if isinstance(self.store, QdrantStore) or getattr(self._thread, "marked", False):
+            yield
+            return
+        self._thread.marked = True
+        try:
+            with mark_write(self.path, source, resume, generation=lambda: self.store.generation):
+                yield
+        finally:
+            self._thread.marked = False
+
+    @property
+    def unfinished(self) -> list[UnfinishedWrite]:
+        """Writes that were cut off, or are under way: until they end, documents are missing."""
+        return [] if isinstance(self.store, QdrantStore) else unfinished_writes(self.path)
 
     def add(
         self,
@@ -183,7 +213,8 @@ class Library:
             return self.store.rebuild(
                 documents, encode=encode, encoder=name, acknowledged=on_stored
             )
-        return self.store.put(documents, encode=encode, acknowledged=on_stored)
+        with self.writing():
+            return self.store.put(documents, encode=encode, acknowledged=on_stored)
 
     def update(
         self,
@@ -195,7 +226,8 @@ class Library:
     ) -> LibraryUpdate:
         """Add what is new, replace what has changed, then remove what `is_gone` and not given.
 
-        Nothing is removed before the new documents are stored: after a crash, update again.
+        Nothing is removed before the new documents are stored: after a crash, update again, and
+        what is stored is not stored again. Until then `unfinished` says so.
         """
         known = {one.doc_id: _digest(one) for one in self.documents()}
         given: set[DocId] = set()
@@ -204,17 +236,19 @@ class Library:
         def changed() -> Iterator[Document]:
             for one in map(check_document, normalize_documents(documents)):
                 given.add(one.doc_id)
-                old = known.get(one.doc_id)
-                is_same = old == _digest(one)
+                old, new = known.get(one.doc_id), _digest(one)
+                is_same = old == new
                 counts["unchanged" if is_same else "added" if old is None else "replaced"] += 1
                 if not is_same:
                     yield one
+                    known[one.doc_id] = new  # given once more, it is compared with this one
 
-        self.add(changed(), progress=progress, run=run)
-        every = self.documents()
-        gone = [one.doc_id for one in every if one.doc_id not in given and is_gone(one)]
-        if gone:
-            counts["removed"] = self.delete(gone)
+        with self.writing():
+            self.add(changed(), progress=progress, run=run)
+            every = self.documents()
+            gone = [one.doc_id for one in every if one.doc_id not in given and is_gone(one)]
+            if gone:
+                counts["removed"] = self.delete(gone)
         return LibraryUpdate(**counts)
 
     def delete(self, doc_ids: Iterable[DocId]) -> int:

@@ -360,7 +360,9 @@ class _AskRun:
         elif final.review is not None and final.review.support is Support.CONTRADICTORY:
             missing.append(f"which document is right: {final.note or final.question}")
         elif not self._is_trusted(final.review):
-            missing.append(f"sentences that say: {final.question} {final.answer}")
+            missing.append(
+                f'a sentence that confirms "{final.answer}" as the answer to: {final.question}'
+            )
         answered = final is not None and not missing
         trace = replace(
             self._trace(),

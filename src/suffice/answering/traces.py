@@ -175,7 +175,7 @@ def _step_lines(step: Step) -> list[str]:
     note = [printable(step.note)] if step.note else []
     if step.verdict is not None:
         action, p_complete = step.verdict.action, step.verdict.p_complete
-        count = f"{len(step.hits)} documents"
+        count = f"{len(step.hits)} document" + "s" * (len(step.hits) != 1)
         return [f"gate: {action} at p_complete {p_complete:.2f} with {count}", *note]
     number = f"{step.number}. " if step.number else ""
     answer = "= no answer"

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec
+from suffice.cli.loaders import judge_spec, open_library
 from suffice.cli.output import command, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
 
@@ -121,11 +121,10 @@ def _documents(labels: Sequence[Label], library: str | None) -> dict[DocId, Docu
     """The library's documents for hits that are ids only."""
     if library is None:
         return {}
-    from suffice.library import Library
 
     bare = (hit["id"] for label in labels for hit in label.hits if "text" not in hit)
     ids = list(dict.fromkeys(bare))
-    with Library.open(library) as opened:
+    with open_library(library) as opened:
         documents = opened.get(ids)
     return {one.doc_id: one for one in documents if one is not None}
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import open_model
+from suffice.cli.loaders import open_library, open_model
 from suffice.cli.output import command, parse_prices, print_json, say
 from suffice.errors import InputError
 from suffice.types import printable
@@ -56,7 +56,6 @@ def ask(
     from suffice.answering.planner import ExemplarBank
     from suffice.answering.traces import save_traces
     from suffice.gate.gate_ref import open_gate
-    from suffice.library import Library
 
     if (question is None) == (replay is None):
         example = f"suffice ask {shlex.quote(library)} 'Who taught the teacher of Ada Lovelace?'"
@@ -69,7 +68,7 @@ def ask(
         bank = ExemplarBank.load().extended(ExemplarBank.load(exemplars).exemplars)
     budget = Budget(rounds, calls, tokens, seconds, money, prices=parse_prices(prices))
     opened, loaded = open_model(model, base_url, timeout_s=timeout_s), open_gate(gate, preset)
-    with Library.open(library) as lib:
+    with open_library(library) as lib:
         if question is None:
             _replay(replay, lib, loaded, bank, json=json)
             return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import DataSource, open_executor
-from suffice.cli.output import command, print_json, progress_bar, say, say_written
+from suffice.cli.loaders import DataSource, open_executor, say_unfinished
+from suffice.cli.output import command, print_json, progress_bar, say, say_written, typed_command
 from suffice.errors import InputError
 from suffice.types import Document, printable
 
@@ -79,19 +80,24 @@ def build(
         if chunk_tokens:
             texts = chunk_documents(texts, tokens=chunk_tokens, overlap=chunk_overlap)
         chosen = None if encoder == "none" else encoder
-        updates = folder is not None and not rebuild
-        options: Any = {"encoder": chosen, "rebuild": rebuild, "links": not updates}
+        # A server's content is not read to compare, and a scheduler keeps its own checkpoints.
+        compares = not rebuild and (folder is not None or (out is not None and scheduler is None))
+        options: Any = {"encoder": chosen, "rebuild": rebuild, "links": rebuild}
         with (
             progress_bar(quiet=json) as progress,
             open_executor(scheduler, checkpoint) as run,
             Library.build(
-                target, () if updates else texts, **options, progress=progress, run=run
+                target, texts if rebuild else (), **options, progress=progress, run=run
             ) as library,
         ):
-            if folder is not None and updates:
+            built = {"path": target, "encoder": library.encoder_name}
+            if folder is not None and compares:
                 changes = update_folder(library, folder, texts, progress=progress, run=run)
-            built = {"path": target, "documents": len(library), "encoder": library.encoder_name}
-            built |= asdict(changes) if updates else {}
+                built |= asdict(changes)
+            elif not rebuild:
+                stored = _store(library, source.name, texts, compares, progress=progress, run=run)
+                built |= stored
+            built["documents"] = len(library)
     written = jsonl.write(data, export) if export else []
     about = asdict(summary) if summary else {}
     about |= _folder_record(folder, data) if folder else {}
@@ -115,6 +121,20 @@ def _check_target(out: Path | None, store: str | None, rebuild: bool) -> str | N
     return str(QdrantAddress.parse(store)) if store else str(out) if out else None
 
 
+def _store(
+    library: Library, source: str, documents: Iterable[Document], compares: bool, **options: Any
+) -> dict[str, int]:
+    """Add the documents of a data set; if it `compares`, those that the library lacks."""
+    changes: dict[str, int] = {}
+    with resumable(library, source):
+        if compares:
+            changes = asdict(library.update(documents, is_gone=lambda _: False, **options))
+        else:
+            library.add(documents, **options)
+    library.links(**options)
+    return changes
+
+
 def _say_library(built: dict[str, Any] | None, encoder: str, *, exported: bool) -> None:
     if built is None:
         if not exported:
@@ -126,7 +146,7 @@ def _say_library(built: dict[str, Any] | None, encoder: str, *, exported: bool) 
         say(", ".join(counts))
     if encoder == "auto" and built["encoder"] is None:
         say("without vectors: search is by words; for more: pip install 'suffice[vectors]'")
-    say(f'next: suffice search {shlex.quote(built["path"])} "your question"')
+    say(f'next: suffice check "your question" --library {shlex.quote(built["path"])}')
 
 
 # Folders
@@ -149,20 +169,35 @@ def open_folder(source: DataSource, skip_bad: bool) -> Folder | None:
     return folder
 
 
+@contextmanager
+def resumable(library: Library, source: str) -> Iterator[None]:
+    """Store the documents of a source: if it is cut off, say so now and at the next use."""
+    if any(one.source == source and not one.running for one in library.unfinished):
+        say(f"going on; stored already: {len(library):,}")
+    try:
+        with library.writing(source, resume=typed_command()):
+            yield
+    except BaseException:
+        say_unfinished(library)
+        raise
+
+
 def update_folder(
     library: Library, folder: Folder, documents: Iterable[Document], **options: Any
 ) -> LibraryUpdate:
     """Update the library's part that came from this folder."""
     from suffice.storage import BadRecords
 
+    files = folder.files(BadRecords(skip=True))
     before = {one.extra.get("path") for one in library.documents() if folder.owns(one)}
-    if before and before.isdisjoint(map(folder.path_of, folder.files(BadRecords(skip=True)))):
+    if before and before.isdisjoint(map(folder.path_of, files)):
         raise InputError(
             f"{library.path} has a folder '{folder.name}' already, and none of its files is in "
             f"{folder.root}",
             hint="build another library with --out, or rename this folder",
         )
-    changes = library.update(documents, is_gone=folder.is_gone, **options)
+    with resumable(library, str(folder.root.resolve())):
+        changes = library.update(documents, is_gone=folder.is_gone, **options)
     library.links(**options)
     return changes
 

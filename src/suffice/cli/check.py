@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec, open_executor
+from suffice.cli.loaders import judge_spec, open_executor, open_library
 from suffice.cli.output import command, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
 from suffice.types import printable
@@ -102,7 +102,6 @@ def check(
     from suffice.evaluation import batch_check
     from suffice.gate.gate_ref import GateRef
     from suffice.jobs import split_into_blocks
-    from suffice.library import Library
     from suffice.storage import BadRecords, Line
 
     bad = BadRecords(skip=skip_bad)
@@ -110,7 +109,7 @@ def check(
     if (spec := judge_spec(judge, judge_limit, judge_cache)) is not None:
         options["open_gate"] = spec.open_gate
     job = batch_check.check_job(GateRef.named(gate, preset), **options)
-    texts = Library.open(store) if store else None
+    texts = open_library(store) if store else None
     documents = corpus or (texts and texts.store)
     if run is not None and queries is not None and documents is not None:
         lines = batch_check.trec_log_lines([run, *(others or [])], queries, documents, bad)
@@ -137,9 +136,8 @@ def _find_hits(
     """The hits of a file, with texts of the library where they have none; or the library's own."""
     if library is None:
         return _read_hits(path)[:k] if path else []
-    from suffice.library import Library
 
-    with Library.open(library) as opened:
+    with open_library(library) as opened:
         if path is None:
             return list(opened.search(question, k=k or HITS_FOUND, retriever=retriever))
         hits = _read_hits(path)[:k]

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import metadata
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+from typer import Argument
 
 from suffice.cli import options as opt
 from suffice.cli.output import command, print_json
-from suffice.errors import MissingExtraError, NotReadyError
+from suffice.errors import MissingExtraError, NotReadyError, SufficeError
 from suffice.registry import ENCODERS, RERANKERS, Registry
 
 REQUIRED = (
@@ -56,7 +57,7 @@ class Finding:
     found: str | None
     needed_for: str
     get_it: str
-    problem: str | None = None  # of a model that is there and does not load
+    problem: str | None = None  # of what is there and does not work
 
 
 def find_parts() -> list[Finding]:
@@ -99,7 +100,7 @@ def _try_shipped(name: str, needed_for: str, use: Callable[[], object]) -> Findi
     except Exception as error:  # noqa: BLE001 - doctor must not fail on what it is looking for
         hint = error.hint if isinstance(error, NotReadyError) else ""
         fix = f"{REINSTALL}; in a clone, {hint}" if hint else REINSTALL
-        return Finding(name, None, needed_for, fix, _words(error))
+        return Finding(name, None, needed_for, fix, f"does not load: {_words(error)}")
     return Finding(name, "ships with suffice", needed_for, REINSTALL)
 
 
@@ -117,7 +118,7 @@ def _find_models(
             yield Finding(title, None, needed_for, error.hint or str(error))
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
             hint = getattr(error, "hint", "") or "install its package again"
-            yield Finding(title, None, needed_for, hint, _words(error))
+            yield Finding(title, None, needed_for, hint, f"does not load: {_words(error)}")
         else:
             yield Finding(title, "loads", needed_for, "")
 
@@ -141,10 +142,30 @@ def _version(name: str) -> str | None:
         return None
 
 
+def _find_library(address: str) -> Finding:
+    from suffice.engines.library_location import open_location
+    from suffice.library import Library
+
+    name, needed_for = f"library {address}", "search, ask"
+    try:
+        with Library(open_location(address)) as library:
+            library.search("a")
+            found, unfinished = f"{len(library):,} documents", library.unfinished
+    except SufficeError as error:
+        return Finding(name, None, needed_for, error.hint, _words(error))
+    if not unfinished:
+        return Finding(name, found, needed_for, "")
+    return Finding(name, None, needed_for, unfinished[0].next_step, f"{found}; {unfinished[0]}")
+
+
 @command
-def doctor(json: opt.Json = False) -> None:
+def doctor(
+    library: Annotated[str | None, Argument(help="Look at this library, too.")] = None,
+    json: opt.Json = False,
+) -> None:
     """Load every model, and show what is installed, missing or broken, and how to fix it."""
     parts = find_parts()
+    parts += [_find_library(library)] if library else []
     ready = not any(_is_fault(part) for part in parts)
     python = platform.python_version()
     if json:
@@ -154,7 +175,7 @@ def doctor(json: opt.Json = False) -> None:
         for part in parts:
             mark, state = "✓", part.found
             if part.problem:
-                mark, state = "✗", f"does not load: {part.problem} ({part.get_it})"
+                mark, state = "✗", f"{part.problem} ({part.get_it})"
             elif not part.found:
                 mark, state = "–", f"not installed ({part.get_it})"
             print(f"  {mark} {part.name:<44} {part.needed_for:<30} {state}")

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli import output
-from suffice.cli.loaders import DataSource, judge_spec, open_executor, open_model
+from suffice.cli.loaders import DataSource, judge_spec, open_executor, open_library, open_model
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -340,7 +340,6 @@ def retrieval(
     from suffice.evaluation import retrieval as experiment
     from suffice.evaluation.report import require_report_extra, write_report
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders and rerankers
-    from suffice.library import Library
 
     if report:
         require_report_extra()
@@ -353,7 +352,7 @@ def retrieval(
     with (
         output.progress_bar(quiet=json) as progress,
         open_executor(scheduler, checkpoint) as executor,
-        Library.open(library) if library else nullcontext() as opened,
+        open_library(library) if library else nullcontext() as opened,
     ):
         store = opened and opened.store
         run = experiment.compare_retrievers(

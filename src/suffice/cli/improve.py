@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli.build import open_folder, update_folder
-from suffice.cli.loaders import DataSource
+from suffice.cli.loaders import DataSource, open_library
 from suffice.cli.output import command, print_json, progress_bar, say, say_written
 from suffice.errors import InputError
 from suffice.types import printable
@@ -87,7 +87,7 @@ def _open_library(name: str, out: Path, progress: Progress, *, quiet: bool) -> I
 
     path = Path(name)
     if is_qdrant_address(name) or (path / MANIFEST).exists():
-        with Library.open(name) as library:
+        with open_library(name) as library:
             yield library
         return
     if not path.exists():

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from suffice.cli.output import say, typed_command
 from suffice.errors import InputError
+from suffice.types import printable
 
 if TYPE_CHECKING:
     from suffice.datasets import Dataset
     from suffice.engines.batch import BatchRunner
     from suffice.integrations.judge import JudgeSpec
+    from suffice.library import Library
     from suffice.protocols import LanguageModel
 
 
@@ -39,6 +41,13 @@ class DataSource:
         size = {} if documents is None else {"documents": documents}
         return make_collection(str(self.collection), seed=seed, **size)
 
+    @property
+    def name(self) -> str:
+        """What the options name, told apart from other sources."""
+        paths = [one for one in (self.path, self.questions, self.corpus) if one is not None]
+        said = [self.collection, self.dataset, *(one.resolve() for one in paths)]
+        return " ".join(str(one) for one in said if one is not None)
+
     def hashes(self) -> dict[str, str]:
         """The sha256 of each given file, and of each file in a given folder, by name."""
         from suffice.storage import sha256_of
@@ -47,6 +56,21 @@ class DataSource:
         for path in filter(None, (self.path, self.questions, self.corpus)):
             files += sorted(path.iterdir()) if path.is_dir() else [path]
         return {file.name: sha256_of(file) for file in files if file.is_file()}
+
+
+def open_library(address: str | Path) -> Library:
+    """The library; what it lacks because a write was cut off is said with the next command."""
+    from suffice.engines.library_location import open_location
+    from suffice.library import Library
+
+    library = Library(open_location(address))
+    say_unfinished(library)
+    return library
+
+
+def say_unfinished(library: Library) -> None:
+    for one in library.unfinished:
+        say(f"note: {printable(f'{library.path}: {one}')}\nnext: {printable(one.next_step)}")
 
 
 def open_model(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec
+from suffice.cli.loaders import judge_spec, open_library
 from suffice.cli.output import command, say
 
 
@@ -23,7 +23,6 @@ def mcp(
     from suffice.evaluation.verdict_log import VerdictLog
     from suffice.gate.gate_ref import open_gate
     from suffice.integrations.mcp import create_server
-    from suffice.library import Library
     from suffice.storage import check_appendable
 
     if shadow is not None:
@@ -32,7 +31,7 @@ def mcp(
     loaded = open_gate(gate, preset)
     if (spec := judge_spec(judge, judge_limit)) is not None:
         loaded = spec.on(loaded)
-    with Library.open(library) if library else nullcontext() as opened:
+    with open_library(library) if library else nullcontext() as opened:
         tools = "check_context and complete_context" if opened is not None else "check_context"
         say(f"serving {tools} over stdio; MCP clients start this command; stop it with Ctrl-C")
         create_server(loaded, opened, log=log).run()

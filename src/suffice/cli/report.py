@@ -101,13 +101,13 @@ def _next_steps(log: Path, labels: Path | None, *, with_texts: bool) -> list[str
             "log texts, too, so that you can label: VerdictLog(FILE, texts=True) in a guard,"
         )
         steps.append("  or suffice serve --shadow FILE --shadow-texts")
+    name = labels or "ask.jsonl"
     if labels is None:
-        steps.append(f"suffice report --shadow {log} --labels labels.jsonl")
-    name = labels or "labels.jsonl"
-    steps.append(
-        f'fill in "complete": true or false in {name}, or label in the page of suffice serve'
-    )
-    steps.append(f"suffice adapt {name} --out gate")
+        steps.append(f"suffice report --shadow {log} --labels {name}")
+    done = "labels.jsonl" if Path(name).name != "labels.jsonl" else "labelled.jsonl"
+    steps.append(f"label on the page: suffice serve --label {name} --labels {done}")
+    steps.append(f"suffice adapt {done} --out gate")
+    steps.append(f'  or fill in "complete": true or false in {name}, and adapt to that file')
     steps.append('where you trust it: act=True and gate="gate" in your guard')
     return steps
 

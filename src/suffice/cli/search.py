@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import open_model
+from suffice.cli.loaders import open_library, open_model
 from suffice.cli.output import command, print_json, say, wide_console
 from suffice.errors import InputError
 from suffice.types import printable
@@ -47,7 +47,6 @@ def search(
 ) -> None:
     """Search a library."""
     from suffice.gate.gate_ref import open_gate
-    from suffice.library import Library
     from suffice.retrieval.bridge import TreeRanker
 
     address, text = _check_places(library, question, store)
@@ -56,7 +55,7 @@ def search(
     retriever = (retriever or "bridge") if ranker else retriever
     loaded: Any = open_gate(gate or "default") if gate or complete else None
     day, wanted = _parse_day(today), _parse_filter(filter)
-    with Library.open(address) as lib:
+    with open_library(address) as lib:
         extraction = None
         if wanted == "auto":
             extraction = _extract_filter(

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec
+from suffice.cli.loaders import judge_spec, open_library
 from suffice.cli.output import command, print_json, say
 from suffice.errors import InputError, MissingExtraError, did_you_mean
 
@@ -108,7 +108,6 @@ def _check_openable(settings: Settings) -> None:
     """Report a wrong folder once, here, and not in every worker."""
     from suffice.evaluation.gate_runs import GateRun
     from suffice.gate.gate_ref import GateRef
-    from suffice.library import Library
     from suffice.storage import check_appendable
 
     for path in settings.gates.values():
@@ -124,7 +123,7 @@ def _check_openable(settings: Settings) -> None:
             load_items(Path(settings.label))
         LabelQueue(settings.labels_path)
     if settings.library is not None:
-        Library.open(settings.library).close()
+        open_library(settings.library).close()
 
 
 def _parse_gates(options: list[str]) -> dict[str, str]:

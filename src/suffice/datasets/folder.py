@@ -39,6 +39,8 @@ from suffice.storage.fields import content_id, is_text
 from suffice.types import Document
 
 MAX_FILE_BYTES = 64 * 1024 * 1024  # read at once; JSON Lines are streamed
+MAX_MARKDOWN_BYTES = 16 * 1024 * 1024  # parsing can take a hundred times as much memory
+MAX_MANIFEST_BYTES = 16 * 1024 * 1024
 MAX_CHARS = 1_000  # of a passage: about what the gate was trained to read
 MAX_TITLE_CHARS = 200
 HEADING_SEPARATOR = " > "
@@ -123,7 +125,8 @@ class Folder:
                     raise InputError("has no text")
             except InputError as error:
                 found = 0
-                bad.reject(str(file), str(error).removeprefix(str(file)).lstrip(": "))
+                reason = str(error).removeprefix(str(file)).lstrip(": ")
+                bad.reject(str(file), f"{reason}; {error.hint}" if error.hint else reason)
             except MissingExtraError as error:
                 bad.reject(str(file), f"{error}: {error.hint}")
             except OSError as error:
@@ -137,42 +140,50 @@ class Folder:
             yield self.root
             return
 
-        def report(error: OSError) -> None:
-            bad.reject(str(error.filename), f"cannot be listed: {error.strerror}")
-
-        for folder, names, files in os.walk(self.root, onerror=report):
-            home = Path(folder)
-            names[:] = sorted(one for one in names if self._enters(home / one, bad))
-            for name in sorted(files):
-                if not name.startswith(".") and self._takes(home / name, bad):
-                    yield home / name
+        waiting = [self.root]  # not os.walk: it recurses, and folders can be deep
+        while waiting:
+            home = waiting.pop()
+            try:
+                with os.scandir(home) as entries:
+                    found = sorted(entries, key=lambda one: one.name)
+            except OSError as error:
+                bad.reject(_printable(home), f"cannot be listed: {error.strerror}")
+                continue
+            inside = list[Path]()
+            for one in found:
+                if one.name.startswith("."):
+                    continue
+                if _is(one.is_dir):
+                    inside += [home / one.name] if self._enters(one, bad) else []
+                elif self._takes(one, bad):
+                    yield home / one.name
+            waiting += reversed(inside)
 
     def path_of(self, file: Path) -> str:
         return file.name if file == self.root else file.relative_to(self.root).as_posix()
 
-    def _enters(self, folder: Path, bad: BadRecords) -> bool:
-        if folder.name.startswith("."):
-            return False
+    def _enters(self, folder: os.DirEntry[str], bad: BadRecords) -> bool:
         if folder.is_symlink():
-            bad.reject(str(folder), "a link to a folder, not followed")
+            bad.reject(_printable(folder.path), "a link to a folder, not followed")
             return False
-        return not _is_artefact(folder)
+        return not _is_artefact(Path(folder.path))
 
-    def _takes(self, file: Path, bad: BadRecords) -> bool:
+    def _takes(self, entry: os.DirEntry[str], bad: BadRecords) -> bool:
+        file = Path(entry.path)
         if file.suffix.lower() not in LOADERS:
             self.ignored[file.suffix.lower() or "no suffix"] += 1
             return False
         problem = ""
         if not is_text(str(file)):
             problem = "its name is not UTF-8"
-        elif file.is_symlink():
-            if file.exists() and file.resolve().is_relative_to(self.root.resolve()):
+        elif entry.is_symlink():
+            if _is(entry.is_file) and file.resolve().is_relative_to(self.root.resolve()):
                 return False  # it is read where it is
             problem = "a link out of the folder, or a broken one, not followed"
-        elif not file.is_file():
+        elif not _is(entry.is_file):
             problem = "not a regular file"
         if problem:
-            bad.reject(str(file).encode("utf-8", "replace").decode(), problem)
+            bad.reject(_printable(file), problem)
             self.unread.add(self.path_of(file))
         return not problem
 
@@ -189,19 +200,34 @@ class Folder:
                 )
 
 
+def _is(kind: Callable[[], bool]) -> bool:
+    """What an entry of a folder is; False where the system cannot say: a link to itself."""
+    try:
+        return kind()
+    except OSError:
+        return False
+
+
+def _printable(path: Path | str) -> str:
+    """The path in a message: a name need not be UTF-8."""
+    return str(path).encode("utf-8", "replace").decode()
+
+
 def _is_artefact(folder: Path) -> bool:
     """Whether suffice made this folder: a library, a gate, a run."""
     try:
-        value = json.loads((folder / MANIFEST).read_bytes()[:MAX_FILE_BYTES])
+        with (folder / MANIFEST).open("rb") as stream:  # someone's own may be huge
+            value = json.loads(stream.read(MAX_MANIFEST_BYTES))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(value, dict) and {"kind", "version", "packages"} <= value.keys()
 
 
-def read_text(file: Path) -> str:
+def read_text(file: Path, *, max_bytes: int | None = None) -> str:
     """The text of a file in UTF-8, or in UTF-16 with its mark; InputError where it is neither."""
-    if (size := file.stat().st_size) > MAX_FILE_BYTES:
-        limit = f"{MAX_FILE_BYTES // 2**20} MiB"
+    max_bytes = max_bytes or MAX_FILE_BYTES
+    if (size := file.stat().st_size) > max_bytes:
+        limit = f"{max_bytes // 2**20} MiB"
         raise InputError(f"{file} has {size // 2**20:,} MiB, more than {limit}", hint="split it")
     content = file.read_bytes()
     if not content:
@@ -308,7 +334,7 @@ _FRONT_TITLE = re.compile(r"^title:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE)
 def _load_markdown(file: Path, bad: BadRecords) -> Iterator[_Passage]:
     from markdown_it import MarkdownIt
 
-    text, title = read_text(file), _name(file)
+    text, title = read_text(file, max_bytes=MAX_MARKDOWN_BYTES), _name(file)
     if front := _FRONT_MATTER.match(text):
         if named := _FRONT_TITLE.search(front[1]):
             title = named[2]
@@ -328,7 +354,8 @@ def _load_markdown(file: Path, bad: BadRecords) -> Iterator[_Passage]:
             " " if child.type == "softbreak" else child.content for child in parsed.children or ()
         )
         sections.append(_Section(int(token.tag[1:]), _one_line(heading), begin + 1))
-        start = end
+        # Of a heading too long for a title, the text has the whole.
+        start = end if len(inline.content) <= MAX_TITLE_CHARS else begin
     sections[-1].paragraphs = _paragraphs("\n".join(lines[start:]), start + 1)
     return _section_passages(sections, title)
 
@@ -403,8 +430,11 @@ class _HtmlSections(HTMLParser):
         if inside == "title":
             self.title = text[:MAX_TITLE_CHARS]
         elif inside is not None:
-            heading = text[:MAX_TITLE_CHARS]
-            self.sections.append(_Section(int(inside[1:]), heading, self._line))
+            heading, whole = text[:MAX_TITLE_CHARS], [(self._line, text)]
+            is_long = len(text) > MAX_TITLE_CHARS
+            self.sections.append(
+                _Section(int(inside[1:]), heading, self._line, whole if is_long else [])
+            )
         else:
             self.sections[-1].paragraphs.append((self._line, text))
 
@@ -531,17 +561,18 @@ def _whatsapp_messages(text: str) -> list[_Message] | None:
     starts = [_WHATSAPP.fullmatch(line) for line in first]
     if not starts or starts[0] is None or not any(one and ": " in one["rest"] for one in starts):
         return None
-    found: list[_Message] = []
+    found: list[tuple[int, list[str]]] = []  # the first line's number, and the lines
     days: list[str] = []
     for number, line in enumerate(lines, start=1):
         if start := _WHATSAPP.fullmatch(line):
             if ": " not in start["rest"]:
                 continue  # "Ana joined", "messages are encrypted"
             days.append(start["day"])
-            found.append(_Message(f"{start['day']} {start['time']} {start['rest']}", number))
+            found.append((number, [f"{start['day']} {start['time']} {start['rest']}"]))
         elif found and line.strip():
-            found[-1] = replace(found[-1], text=f"{found[-1].text}\n{line}")
-    return [replace(one, day=day) for one, day in zip(found, _parse_days(days))]
+            found[-1][1].append(line)
+    dated = zip(found, _parse_days(days), strict=True)
+    return [_Message("\n".join(said), number, day) for (number, said), day in dated]
 
 
 def _parse_days(days: list[str]) -> list[date | None]:

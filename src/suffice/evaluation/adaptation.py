@@ -111,6 +111,8 @@ class Adaptation:
         """Whether it is better, in one sentence."""
         gain, low, high = self.gain.value or 0.0, self.gain.low or 0.0, self.gain.high or 0.0
         figures = f"the Brier score falls by {gain:.3f} [{low:.3f}, {high:.3f}]"
+        if gain < 0:
+            figures = f"the Brier score rises by {-gain:.3f} [{0 - high:.3f}, {0 - low:.3f}]"
         if low > 0:
             return f"better: {figures}"
         if self.is_better:

@@ -171,7 +171,7 @@ class Occlusion:
             shown, usually = one.form(value), one.form(usual)
             if shown and shown != usually and one.sign * (value - usual) * effect >= 0:
                 compared = f"{shown} (usually {usually})" if usually else shown
-                return one.words.format(compared, view)
+                return one.words.format(compared, view).replace("about 1 documents", "one document")
         return subject
 
 

@@ -1,0 +1,131 @@
+"""Marks of writes that have not ended: a library that was cut off says so.
+
+Each batch of a library is durable and searchable on its own. So a killed process, a full disk or a
+bad record leaves a library that answers and lacks documents. A writer therefore puts a small file
+beside the manifest before its first batch and removes it after its last. It holds a lock on the
+file meanwhile: a mark that nobody holds is of a writer that was cut off.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from suffice.errors import EngineError, SufficeError, disk_hint
+from suffice.storage.artefacts import fsync_path
+
+__all__ = ["UnfinishedWrite", "mark_write", "unfinished_writes"]
+
+PATTERN = "unfinished-*.json"
+MAX_BYTES = 100_000
+FROM_PYTHON = "add the same documents again"
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedWrite:
+    """Documents of a source that are being stored, or were when their writer was cut off."""
+
+    source: str  # "" for documents that a program gave
+    resume: str  # the command that goes on where it stopped
+    started: str
+    running: bool = False
+
+    def __str__(self) -> str:
+        what = f"documents of {self.source}" if self.source else "documents"
+        if self.running:
+            return f"{what} are being added since {self.started}: a search may miss some"
+        return f"adding {what}, begun {self.started}, was cut off: some are missing"
+
+    @property
+    def next_step(self) -> str:
+        return "wait for its end" if self.running else self.resume or FROM_PYTHON
+
+
+def unfinished_writes(folder: Path) -> list[UnfinishedWrite]:
+    """The writes of this library that have not ended, the oldest first."""
+    found = [_read(file)[0] for file in folder.glob(PATTERN)]
+    return sorted(filter(None, found), key=lambda one: one.started)
+
+
+@contextmanager
+def mark_write(
+    folder: Path, source: str, resume: str, *, generation: Callable[[], int]
+) -> Iterator[None]:
+    """Mark the library while the block runs; the mark stays if the block fails after it stored.
+
+    At its end the marks of earlier writes of the same source go, too: this one did their work.
+    """
+    before = generation()
+    started = datetime.now().astimezone().isoformat(" ", "minutes")
+    content = json.dumps({"source": source, "resume": resume, "started": started}) + "\n"
+    try:
+        file, handle = _create(folder, content.encode())
+    except OSError as error:
+        raise EngineError(f"{folder} cannot be written: {error}", hint=disk_hint(error)) from error
+    try:
+        yield
+    except BaseException:
+        with suppress(SufficeError, OSError):  # where the store fails, the mark stays
+            if generation() == before:
+                file.unlink()
+        raise
+    else:
+        file.unlink(missing_ok=True)
+        stored = generation() != before  # a program that adds nothing has made up for nothing
+        for other in folder.glob(PATTERN):
+            mark, running = _read(other)
+            same = mark is None or (mark.source == source and (stored or source))
+            if same and not running:
+                other.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def _create(folder: Path, content: bytes) -> tuple[Path, int]:
+    """A new mark, and the handle that holds its lock."""
+    while True:
+        file = folder / f"unfinished-{secrets.token_hex(8)}.json"
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            with open(handle, "wb", closefd=False) as stream:
+                stream.write(content)
+            os.fsync(handle)
+            fsync_path(folder)
+        except BaseException:
+            file.unlink(missing_ok=True)
+            os.close(handle)
+            raise
+        if file.exists():
+            return file, handle
+        os.close(handle)  # another writer's end took it, before it was locked, for a dead one
+
+
+def _read(file: Path) -> tuple[UnfinishedWrite | None, bool]:
+    """The mark, and whether its writer runs. No mark: its writer was killed before it stored."""
+    running = False
+    with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
+        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            running = not _is_free(handle)
+            value = json.loads(os.read(handle, MAX_BYTES))
+        finally:
+            os.close(handle)
+        texts = {name: str(value[name]) for name in ("source", "resume", "started")}
+        return UnfinishedWrite(**texts, running=running), running
+    return None, running
+
+
+def _is_free(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
