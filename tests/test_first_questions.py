@@ -203,4 +203,4 @@ def test_most_first_questions_are_judged_right() -> None:
     )
     assert right >= 48
     found = Predictions([float(one) for one in complete], [one.p_complete for one in verdicts])
-    assert score(found, "auroc") >= 0.88
+    assert (score(found, "auroc") or 0.0) >= 0.88

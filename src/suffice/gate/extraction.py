@@ -252,7 +252,8 @@ def clear_passage_cache() -> None:
 @lru_cache(maxsize=PASSAGE_CACHE_SIZE)
 def _parse_passage(title: str, text: str) -> Passage:
     raw = encode_text(f"{title}. {text}" if title else text)
-    key, runs, subjects = title_search_key(title), capitalized_runs(raw), ()
+    key, runs = title_search_key(title), capitalized_runs(raw)
+    subjects: tuple[bytes, ...] = ()
     if _NO_TITLE.fullmatch(title):
         found = described_names(text)
         subjects = tuple(search_key(name) for _, name in found)
