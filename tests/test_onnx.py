@@ -130,7 +130,7 @@ def test_the_reranker_prefers_the_answer(judge: Reranker) -> None:
 def test_a_question_of_100_000_characters_is_cut_not_refused(bge: Encoder, judge: Reranker) -> None:
     question = "Who was Ada's teacher? " * 4500
     assert np.isfinite(bge.encode([question], query=True)).all()
-    assert np.isfinite(judge.score(question, ["Mary Somerville", "soup " * 5000])).all()
+    assert np.isfinite(judge.score(question, ["soup " * 5000])).all()
 
 
 @needs_models
@@ -146,11 +146,13 @@ def test_a_folder_is_a_name_and_says_how_its_vectors_are_pooled(
     pooling.write_text('{"word_embedding_dimension": 384, "pooling_mode_mean_tokens": true}')
     texts = ["The tutor of Ada.", "A much longer text about leeks, potatoes and how to cook them."]
     mean = open_encoder(folder)
+    assert isinstance(mean, OnnxEncoder)
     assert mean.name == "mine"
-    assert np.allclose(np.linalg.norm(mean.encode(texts), axis=1), 1, atol=1e-5)
-    assert not np.allclose(mean.encode(texts), bge.encode(texts), atol=0.05)
-    padded = OnnxEncoder(folder, batch=2).encode(texts)  # what pads a text is not part of its mean
-    assert np.sum(padded * mean.encode(texts), axis=1).min() > 0.98
+    vectors = mean.encode(texts)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert not np.allclose(vectors, bge.encode(texts), atol=0.05)
+    mean._batch = 2  # what pads a text is not part of its mean
+    assert np.sum(mean.encode(texts) * vectors, axis=1).min() > 0.98
     for wrong in ("[]", '{"pooling_mode_max_tokens": true}', "{"):
         pooling.write_text(wrong)
         with pytest.raises(InputError, match=r"config\.json"):

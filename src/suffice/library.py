@@ -332,7 +332,7 @@ class Library:
         budget = replace(budget or ExpansionBudget(), documents=k)
         with self.store.pinned():
             name = retriever or ("bridge" if self.encoder_name else "bm25")
-            source: _FilteredLibrary | Library = self
+            source: FilteredLibrary | Library = self
             follow: Follow = self._cached("mentions", self.links).out
             if filter is not None:
                 chosen: dict[str, Any] = {"extractor": extractor, "today": today}
@@ -350,7 +350,7 @@ class Library:
         strict: bool | None = None,
         extractor: Extractor | None = None,
         today: date | None = None,
-    ) -> _FilteredLibrary:
+    ) -> FilteredLibrary:
         """This library as `ask` and `complete` see it under a filter, the same for every query.
 
         With `strict` nothing else can be found, followed or fetched; otherwise the filter is soft,
@@ -365,7 +365,7 @@ class Library:
             extractor = extractor or VocabularyExtractor(vocabulary, today=today)
             wanted = extractor.extract([question])[0].filter
         is_strict = parsed is not None if strict is None else strict
-        return _FilteredLibrary(self, wanted, is_strict, vocabulary)
+        return FilteredLibrary(self, wanted, is_strict, vocabulary)
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """The retriever of this name over this library; without options one per generation."""
@@ -490,7 +490,7 @@ class _SameFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class _FilteredLibrary:
+class FilteredLibrary:
     """A library under one filter."""
 
     library: Library
@@ -510,9 +510,9 @@ class _FilteredLibrary:
         may_read = self._passing(found)
         return [one if one is not None and one.doc_id in may_read else None for one in found]
 
-    def links(self) -> _FilteredLinks:
+    def links(self) -> FilteredLinks:
         links = self.library._cached("mentions", self.library.links)
-        return _FilteredLinks(self, links.out)
+        return FilteredLinks(self, links.out)
 
     def _passing(self, documents: Iterable[Document | None]) -> set[DocId]:
         known = {one.doc_id: one for one in documents if one is not None}
@@ -523,10 +523,10 @@ class _FilteredLibrary:
 
 
 @dataclass(frozen=True, slots=True)
-class _FilteredLinks:
+class FilteredLinks:
     """Mention links to the documents that a filtered library lets through."""
 
-    library: _FilteredLibrary
+    library: FilteredLibrary
     follow: Follow
 
     def out(self, doc_ids: Sequence[DocId]) -> list[list[DocId]]:

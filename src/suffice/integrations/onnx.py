@@ -155,9 +155,9 @@ class OnnxEncoder(_OnnxModel):
     """
 
     def __init__(self, folder: str | Path, *, query_prefix: str = "", **options: Any) -> None:
+        self._pooling = _read_pooling(Path(folder) / "1_Pooling" / "config.json")
         super().__init__(folder, **options)
         self.query_prefix = query_prefix
-        self._pooling = _read_pooling(Path(folder) / "1_Pooling" / "config.json")
         self.dimension = int(self._vectors(["x"]).shape[1])
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Floats:
