@@ -84,14 +84,14 @@ def test_the_command_measures_what_a_system_finds_and_costs(village: Path, tmp_p
 
 
 def test_a_process_that_dies_is_named() -> None:
-    task = CostTask("crash", bm25, partial(os._exit, 9), (), ("a question",), bm25)
+    task = CostTask("crash", bm25, partial(os._exit, 9), (), ("a question",), max)
     with pytest.raises(EngineError, match="crash: its process ended with code 9"):
         measure_cost(task)
 
 
 def test_what_cannot_travel_to_another_process_is_refused() -> None:
     with pytest.raises(InputError, match="mine cannot be sent to another process"):
-        measure_cost(CostTask("mine", lambda store: None, None, (), ("a",), bm25))  # type: ignore
+        measure_cost(CostTask("mine", lambda store: bm25(store), None, (), ("a",), max))
 
 
 class Letters:
