@@ -343,7 +343,8 @@ def benchmark_retrievers(
     texts = [one.question.text for one in questions]
     documents = list(_documents(dataset, settings))
     if not texts or not documents:
-        raise InputError(f"{dataset.name!r} has no {'documents' if texts else 'questions'}")
+        lacking = "documents" if texts else "questions"
+        raise InputError(f"{dataset.name!r} has no {lacking}", hint=f"check its file of {lacking}")
     ids, cutoffs = [one.question.question_id for one in questions], _check_ks(settings.ks)
     parents = {one.doc_id: one.parent for one in documents if one.parent}
     search = partial(_search_alone, parents=parents or None, depth=max(cutoffs))
