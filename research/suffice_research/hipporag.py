@@ -54,7 +54,12 @@ TABLES: Mapping[str, PublishedTable] = {
 
 
 def tables_beside(run: RetrievalRun, *, narrow: bool = False) -> list[Table]:
-    """The run, and the published systems with what their index costs, as far as a source says."""
+    """The run, and the published systems with what their index costs, as far as a source says.
+
+    A report (`narrow`) has its own tables of the run: the systems are not among its retrievers.
+    """
+    if narrow:
+        return []
     caution = "1,000 questions, of which ours are about 700. Seconds, tokens and memory of their "
     caution += "index, and complete@5: no source at hand states them."
     rows = [

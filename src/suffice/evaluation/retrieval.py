@@ -726,10 +726,10 @@ def cost_tables(run: RetrievalRun) -> list[Table]:
     parts = [_run_note(run, intervals=True)]
     if run.costs:
         parts.append(
-            f"{run.settings.get('documents', 0):,} documents. Time of one question at a time, on "
-            "the wall and (cpu, the median) of the processor. Index: from the documents to the "
-            "first answer, without loading the encoder. MB: peak of a process with only this "
-            "system."
+            f"{run.settings.get('documents', 0):,} documents. Time of one question at a time, "
+            f"{run.depth} hits, on the wall and (cpu, the median) of the processor. Index: from "
+            "the documents to the first answer, without loading the encoder. MB: peak of a process "
+            "with only this system."
         )
     parts += [f"Not run: {name}: {why}." for name, why in run.not_run.items()]
     times = ("p50 ms", "p95 ms", "cpu ms", "index s", "index cpu s", "MB")
