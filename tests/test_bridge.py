@@ -51,7 +51,7 @@ CHAIN = (
 
 def made(*documents: Document, **options: object) -> BridgeRetriever:
     store = MemoryStore(documents, ENCODER.encode([searchable_text(one) for one in documents]))
-    found = bridge(store, encoder=ENCODER, **options)  # type: ignore[arg-type]
+    found = bridge(store, encoder=ENCODER, spread=False, **options)  # type: ignore[arg-type]
     assert isinstance(found, BridgeRetriever)
     return found
 

@@ -273,12 +273,16 @@ def test_complete_stops_when_the_gate_answers(client: TestClient) -> None:
     assert result["verdict"]["action"] in ("answer", "expand", "abstain")
 
 
-def test_complete_takes_a_filter(client: TestClient) -> None:
+def test_complete_and_ask_take_a_filter(client: TestClient) -> None:
     recent = {"published_at": {"$gte": "2020-01-01"}}  # none of the documents has a date
     form = {"question": BRIDGE, "k": 4, "filter": recent, "strict": True}
     assert client.post("/v1/complete", json=form).json()["data"]["hits"] == []
+    asked = client.post("/v1/ask", json={"question": BRIDGE, "filter": recent}).json()["data"]
+    assert (asked["action"], asked["citations"]) == ("abstain", [])
+    assert asked["missing"][0] == "documents that pass the filter: published_at from 2020-01-01"
     wrong = {"question": BRIDGE, "filter": {"colour": "red"}}
-    assert client.post("/v1/complete", json=wrong).status_code == 422
+    for path in ("/v1/complete", "/v1/ask"):
+        assert client.post(path, json=wrong).status_code == 422
 
 
 def test_a_question_is_answered_with_its_citations(client: TestClient) -> None:

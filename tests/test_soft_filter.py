@@ -9,11 +9,18 @@ from typing import Any
 import pytest
 
 from suffice.errors import InputError, ModelError
+from suffice.retrieval.builtin import hybrid_spread
 from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.search import TextSearch
-from suffice.retrieval.soft_filter import SoftFilter, SourceQuota, StepwiseFilter, relaxation_steps
+from suffice.retrieval.soft_filter import (
+    SoftFilter,
+    SourceQuota,
+    SpreadRetriever,
+    StepwiseFilter,
+    relaxation_steps,
+)
 from suffice.types import Condition, Document, Extraction, Filter, Hit
 
 NEWSROOM = (
@@ -103,6 +110,59 @@ def test_a_quota_of_nothing_or_without_named_sources_changes_nothing() -> None:
     assert SourceQuota(base, STORE, VOCABULARY).search([], k=4) == []
     with pytest.raises(InputError):
         SourceQuota(base, STORE, VOCABULARY, per_source=-1)
+
+
+# ---- spread
+
+
+class Deep(TextSearch):
+    """Remembers how deep it was searched."""
+
+    def search(
+        self, questions: Sequence[str], *, k: int, filters: Any = None
+    ) -> list[tuple[Hit, ...]]:
+        self.depths = [*getattr(self, "depths", []), (len(questions), k)]
+        return super().search(questions, k=k, filters=filters)
+
+
+def test_each_named_source_and_day_has_a_place_and_the_order_stays() -> None:
+    base = Deep(STORE)
+    spread = SpreadRetriever(base, STORE, VOCABULARY)
+    days = "What was said of the founder and his trial on October 6, 2023 and November 3, 2023?"
+    plain = "What did Fortune say of the trial of the founder?"
+    found = spread.search([QUESTION, plain, days], k=2)
+    assert base.depths == [(1, 2), (2, 30)]  # only what names several is searched deeper
+    assert found[1] == base.search([plain], k=2)[0]
+    assert "fortune" not in ids(base.search([QUESTION], k=3)[0])
+    for hits, wanted in ((found[0], "fortune"), (found[2], "verge-3")):
+        assert wanted in ids(hits)
+        scores = [hit.score for hit in hits if hit.score is not None]
+        assert scores == sorted(scores, reverse=True)
+    assert ids(found[0]) == [ids(base.search([QUESTION], k=1)[0])[0], "fortune"]
+    assert {"verge-3", "fortune"} < set(ids(spread.search([days], k=3)[0]))
+    assert spread.search([], k=4) == []
+    assert ids(spread.search([QUESTION], k=1)[0]) == ids(base.search([QUESTION], k=1)[0])
+
+
+def test_a_filter_holds_and_documents_without_metadata_change_nothing() -> None:
+    only = Filter((Condition("source", "$nin", ("Fortune",)),))
+    (hits,) = SpreadRetriever(TextSearch(STORE), STORE, VOCABULARY).search(
+        [QUESTION], k=2, filters=[only]
+    )
+    assert "fortune" not in ids(hits)
+    assert len(hits) == 2
+    bare = MemoryStore([Document("a", "The trial."), Document("b", "The founder.")])
+    assert not isinstance(hybrid_spread(bare, encoder=Numbers()), SpreadRetriever)
+    assert isinstance(hybrid_spread(STORE, encoder=Numbers()), SpreadRetriever)
+
+
+class Numbers:
+    """An encoder that is never asked."""
+
+    name, dimension = "numbers", 1
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        raise AssertionError(texts)
 
 
 # ---- giving way

@@ -23,6 +23,8 @@ from suffice.evaluation.figures import (
     Heatmap,
     Line,
     Lines,
+    Point,
+    Points,
     Series,
     draw_figure,
     figure_from_json,
@@ -77,6 +79,7 @@ FIGURES = (
         (Line("a", (0.0, 1.0), (0.0, 1.0)), Line("b", (0.1,), (0.2,), (7,))),
         diagonal=True,
     ),
+    Points("cost", "ms", "recall", (Point(HOSTILE, HALF, HALF), Point("b", HALF, Interval(None)))),
     Heatmap(
         "by type", "share", ("tfidf", HOSTILE), ("null", "temporal"), ((0.1, None), (0.9, 0.5))
     ),

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from suffice.answering.expand import Completion, ExpansionBudget, Follow, expand
+from suffice.answering.step import FilterOption
 from suffice.engines.library_location import LibraryLocation, ensure_library, open_location
 from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.engines.unfinished import UnfinishedWrite, mark_write, unfinished_writes
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Library"]
 
-FilterOption = Filter | Mapping[str, Any] | Literal["auto"] | None
 MAX_FILTERED_LINKS = 256  # of a document that are looked up to see whether they pass a filter
 L = TypeVar("L", MentionLinks, NameLinks)
 T = TypeVar("T")
@@ -366,37 +366,45 @@ class Library:
         budget = replace(budget or ExpansionBudget(), documents=k)
         with self.store.pinned():
             name = retriever or ("bridge" if self.encoder_name else "bm25")
-            searcher = self.retriever(name, **options)
-            # What chooses documents for what the others lack needs no gate to choose, nor links;
-            # but a soft filter puts those that pass first.
-            sets = getattr(searcher, "chooses_sets", False)
-            choose = not sets or (filter is not None and not strict)
-            follow: Follow | None = self._cached("mentions", self.links).out if choose else None
+            source: FilteredLibrary | Library = self
             if filter is not None:
-                store = self.store
-                vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(store))
-                extractor = extractor or VocabularyExtractor(vocabulary, today=today)
-                parsed = _parse_filters(filter, vocabulary, 1)
-                wanted = parsed[0] if parsed else extractor.extract([question])[0].filter
-                every_query = _SameFilter(wanted)
-                searcher = SoftFilter(
-                    searcher, store, vocabulary, strict=strict, extractor=every_query
-                )
-                if follow is not None and strict and wanted:
-                    follow = partial(self._follow_passing, follow, wanted)
+                chosen: dict[str, Any] = {"extractor": extractor, "today": today}
+                source = self.filtered(filter, question, strict=strict, **chosen)
+            searcher = source.retriever(name, **options)
+            # What chooses documents for what the others lack needs no gate to choose, nor links.
+            choose = not getattr(searcher, "chooses_sets", False)
+            follow: Follow | None = None
+            if choose:
+                links = self._cached("mentions", self.links) if source is self else source.links()
+                follow = links.out
             limits: dict[str, Any] = {"budget": budget, "clock": time.monotonic}
             how: dict[str, Any] = {"follow": follow, "choose": choose}
-            return expand([question], searcher, gate, self.get, **how, **limits)[0]
+            return expand([question], searcher, gate, source.get, **how, **limits)[0]
 
-    def _follow_passing(
-        self, follow: Follow, wanted: Filter, doc_ids: Sequence[DocId]
-    ) -> list[list[DocId]]:
-        """The links of each document to those that pass the filter."""
-        found = [list(islice(out, MAX_FILTERED_LINKS)) for out in follow(doc_ids)]
-        documents = list(documents_by_id(self.get, chain.from_iterable(found)).values())
-        passing = Corpus(documents).mask(wanted).tolist() if documents else []
-        kept = {one.doc_id for one, passes in zip(documents, passing) if passes}
-        return [[doc_id for doc_id in out if doc_id in kept] for out in found]
+    def filtered(
+        self,
+        filter: FilterOption,
+        question: str,
+        *,
+        strict: bool | None = None,
+        extractor: Extractor | None = None,
+        today: date | None = None,
+    ) -> FilteredLibrary:
+        """This library as `ask` and `complete` see it under a filter, the same for every query.
+
+        With `strict` nothing else can be found, followed or fetched; otherwise the filter is soft,
+        as in `search_batch`. Unless you say, "auto" is soft, as it is a guess from the question,
+        and a filter that you give is strict.
+        """
+        vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(self.store))
+        parsed = _parse_filters(filter, vocabulary, 1)
+        if parsed:
+            (wanted,) = parsed
+        else:
+            extractor = extractor or VocabularyExtractor(vocabulary, today=today)
+            wanted = extractor.extract([question])[0].filter
+        is_strict = parsed is not None if strict is None else strict
+        return FilteredLibrary(self, wanted, is_strict, vocabulary)
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """The retriever of this name over this library; without options one per generation."""
@@ -518,6 +526,53 @@ class _SameFilter:
 
     def extract(self, questions: Sequence[str]) -> list[Extraction]:
         return [Extraction(self.filter, by="the question")] * len(questions)
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredLibrary:
+    """A library under one filter."""
+
+    library: Library
+    filter: Filter
+    strict: bool
+    vocabulary: Vocabulary
+
+    def retriever(self, name: str | None = None, **options: Any) -> Retriever:
+        every_query = _SameFilter(self.filter)
+        chosen: dict[str, Any] = {"strict": self.strict, "extractor": every_query}
+        inner = self.library.retriever(name, **options)
+        return SoftFilter(inner, self.library.store, self.vocabulary, **chosen)
+
+    def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
+        """The documents of these ids, None where one is unknown or must not be read."""
+        found = self.library.get(doc_ids)
+        may_read = self._passing(found)
+        return [one if one is not None and one.doc_id in may_read else None for one in found]
+
+    def links(self) -> FilteredLinks:
+        links = self.library._cached("mentions", self.library.links)
+        return FilteredLinks(self, links.out)
+
+    def _passing(self, documents: Iterable[Document | None]) -> set[DocId]:
+        known = {one.doc_id: one for one in documents if one is not None}
+        if not (self.strict and self.filter and known):
+            return set(known)
+        passes = Corpus(known.values()).mask(self.filter).tolist()
+        return {doc_id for doc_id, passing in zip(known, passes) if passing}
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredLinks:
+    """Mention links to the documents that a filtered library lets through."""
+
+    library: FilteredLibrary
+    follow: Follow
+
+    def out(self, doc_ids: Sequence[DocId]) -> list[list[DocId]]:
+        """The documents that each document links to, as far as they may be read."""
+        found = [list(islice(out, MAX_FILTERED_LINKS)) for out in self.follow(doc_ids)]
+        known = documents_by_id(self.library.get, chain.from_iterable(found))
+        return [[doc_id for doc_id in out if doc_id in known] for out in found]
 
 
 def _with_progress(

@@ -9,7 +9,8 @@ A plug-in is an entry point of the group `suffice.plugins` named `<kind>.<name>`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from suffice.errors import InputError, did_you_mean
@@ -35,6 +36,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self._factories: dict[str, Callable[..., T]] = {}
         self._hints: dict[str, str] = {}
+        self._open_folder: Callable[[Path], T] | None = None
 
     def expect(self, names: Iterable[str], *, hint: str) -> None:
         """Names that another package provides; `hint` says how to install it."""
@@ -46,6 +48,10 @@ class Registry(Generic[T]):
                 f"a {self.kind} named {name!r} is already registered", hint="choose another name"
             )
         self._factories[name] = factory
+
+    def add_folders(self, open_folder: Callable[[Path], T]) -> None:
+        """Let the path of a folder be a name; `open_folder` makes what is in it."""
+        self._open_folder = open_folder
 
     def names(self) -> list[str]:
         """All names: ours in the order of registration, then those of plug-ins."""
@@ -64,6 +70,8 @@ class Registry(Generic[T]):
                     hint=f"fix its entry point {plugin.value!r} and install the package again",
                 ) from error
         if name not in self._factories:
+            if self._open_folder is not None and _is_folder(name):
+                return partial(self._open_folder, Path(name))
             hint = self._hints.get(name) or did_you_mean(name, self.names())
             raise InputError(f"no {self.kind} is named {name!r}", hint=hint)
         return self._factories[name]
@@ -79,6 +87,13 @@ class Registry(Generic[T]):
             for point in points
             if point.name.startswith(prefix)
         }
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:  # no file can have such a name
+        return False
 
 
 RETRIEVERS: Registry[Retriever] = Registry("retriever")

@@ -65,6 +65,14 @@ class Filter:
     def __bool__(self) -> bool:
         return bool(self.conditions)
 
+    def __str__(self) -> str:
+        words = {"$in": "is", "$nin": "is not", "$gte": "from", "$lte": "until"}
+        parts = (
+            f"{one.field} {words[one.operator]} {' or '.join(one.values)}"
+            for one in self.conditions
+        )
+        return ", and ".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Extraction:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import date
 from typing import Protocol, runtime_checkable
 
 from suffice.answering import expand as expansion
@@ -31,7 +32,15 @@ from suffice.answering.plan import (
 from suffice.answering.planner import ExemplarBank, make_plan, refine_step
 from suffice.answering.review import NO_REVIEW, review
 from suffice.answering.span_reader import FindAnswer, SpanReader, answer_finder
-from suffice.answering.step import DocumentSource, EvidenceCache, LinkedSource, ModelReader
+from suffice.answering.step import (
+    DocumentSource,
+    EvidenceCache,
+    FilterableSource,
+    FilteredSource,
+    FilterOption,
+    LinkedSource,
+    ModelReader,
+)
 from suffice.errors import InputError
 from suffice.protocols import GateLike, LanguageModel, Reranker, Retriever, component_name
 from suffice.types import (
@@ -92,6 +101,9 @@ def ask(
     reranker: Reranker | None = None,
     clock: Callable[[], float] | None = None,
     on_update: TraceCallback | None = None,
+    filter: FilterOption = None,
+    strict: bool | None = None,
+    today: date | None = None,
 ) -> Trace:
     """Answer with citations, or abstain and name what is missing; never exceed the budget.
 
@@ -99,9 +111,17 @@ def ask(
     holds exemplar plans for the model, by default the shipped ones. A `reranker` also judges
     whether cited sentences support the answer. A budget of seconds needs a `clock`; a search that
     has started is finished.
+
+    A `filter` on metadata holds for every search and every link: nothing else is read, quoted or
+    cited. "auto" is the filter that the question names, with `today` as the day for words like
+    "yesterday". That is a guess, so other documents follow where the evidence needs them; `strict`
+    says for both kinds whether they may.
     """
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"the question is {question!r}, expected a text", hint="ask something")
+    filtered = _filtered(library, filter, question, strict, today)
+    if filtered is not None and filtered.filter:
+        library = filtered
     meter = MeteredModel(model, budget, clock)
     bank = ExemplarBank.load() if bank is None and model is not None else bank
     hops = float(gate.hops([question])[0]) if isinstance(gate, HopEstimator) else None
@@ -116,7 +136,9 @@ def ask(
     hops = plan.hops if hops is None else hops
     cache = EvidenceCache(library)
     find = answer_finder(gate) if model is None else None
-    run = _AskRun(question, cache, gate, meter, policy, on_update, plan, hops, reranker, find)
+    run = _AskRun(
+        question, cache, gate, meter, policy, on_update, plan, hops, reranker, find, filtered
+    )
     run.search_question()
     run.answer_steps()
     verdict = run.check_evidence()
@@ -124,6 +146,23 @@ def ask(
     if incomplete and meter.rounds_left and not meter.out_of_time():
         verdict = run.expand()
     return run.finish(verdict)
+
+
+def _filtered(
+    library: DocumentSource,
+    filter: FilterOption,
+    question: str,
+    strict: bool | None,
+    today: date | None,
+) -> FilteredSource | None:
+    """The library under the filter; None without one."""
+    if filter is None:
+        return None
+    if not isinstance(library, FilterableSource):
+        raise InputError(
+            f"{component_name(library)} cannot be filtered", hint="ask a suffice.Library"
+        )
+    return library.filtered(filter, question, strict=strict, today=today)
 
 
 @dataclass(slots=True)
@@ -140,6 +179,7 @@ class _AskRun:
     hops: float  # that the question needs, as far as known
     reranker: Reranker | None = None
     find: FindAnswer | None = None  # the gate's reader; None: rules read
+    filtered: FilteredSource | None = None  # the library, where a filter was asked for
     question_hits: tuple[Hit, ...] = ()  # of the question as a whole; every step may read them
     steps: list[Step] = field(default_factory=list)
     latest: dict[int, Step] = field(default_factory=dict)  # by sub-question; 0: the whole question
@@ -147,6 +187,9 @@ class _AskRun:
     # --- steps
 
     def search_question(self) -> None:
+        if self.filtered is not None:
+            none = "none, the question names no known source or date"
+            self.meter.note(f"filter: {self.filtered.filter or none}")
         self.meter.notes += self.plan.notes
         self._publish()
         self.question_hits = self.cache.search(
@@ -346,6 +389,10 @@ class _AskRun:
         self.meter.elapsed()
         final = final_step(self.latest, len(self.plan.steps), self.policy.min_probability)
         missing: list[str] = []
+        found_nothing = not self.question_hits and not any(step.hits for step in self.steps)
+        if self.filtered is not None and self.filtered.filter and found_nothing:
+            missing.append(f"documents that pass the filter: {self.filtered.filter}")
+            self.meter.note("nothing that passes the filter was found")
         if verdict is not None and verdict.action is not Action.ANSWER:
             queries = [f"what this would find: {query}" for query in verdict.next_queries]
             missing += verdict.missing or queries or ["something that the gate cannot name"]
@@ -398,7 +445,18 @@ class _AskRun:
             self.on_update(self._trace())
 
     def _trace(self) -> Trace:
-        model, reranker = self.meter.model, self.reranker
+        model, reranker, filtered = self.meter.model, self.reranker, self.filtered
+        applied: dict[str, object] = {}
+        if filtered is not None:
+            # Lists, as in the JSON that a replay may come from.
+            conditions = [
+                asdict(one) | {"values": [*one.values]} for one in filtered.filter.conditions
+            ]
+            lenient = filtered.filter.lenient
+            applied = {
+                "filter": {"conditions": conditions, "lenient": lenient},
+                "strict": filtered.strict,
+            }
         return Trace(
             Question("", self.question),
             tuple(self.steps),
@@ -415,6 +473,7 @@ class _AskRun:
                 "kind": self.plan.kind,
                 "hops": round(self.hops, 3),
                 "reranker": None if reranker is None else component_name(reranker),
+                **applied,
             },
         )
 

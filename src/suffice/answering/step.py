@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from datetime import date
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from suffice.answering.answer_type import AnswerType, has_form
 from suffice.answering.budget import MeteredModel
@@ -27,7 +28,7 @@ from suffice.answering.span_reader import FindAnswer, SpanReader
 from suffice.errors import NotReadyError
 from suffice.protocols import Retriever, documents_by_id
 from suffice.text import title_key, tokens
-from suffice.types import Citation, DocId, Document, Hit, Support
+from suffice.types import Citation, DocId, Document, Filter, Hit, Support
 
 MAX_LINKS = 32  # of one held document
 MAX_READ_ANSWER_CHARS = 200
@@ -42,6 +43,9 @@ READING_SCHEMA = object_schema(
     },
 )
 _NO_ANSWER = ("unknown", "insufficient information", "none", "")
+
+
+FilterOption = Filter | Mapping[str, Any] | Literal["auto"] | None
 
 
 class DocumentSource(Protocol):
@@ -65,6 +69,32 @@ class LinkedSource(Protocol):
     """A library that knows which documents each document links to."""
 
     def links(self) -> _LinkTable: ...
+
+
+class FilteredSource(DocumentSource, Protocol):
+    """A library under a filter; where it is `strict`, nothing else can be found or fetched."""
+
+    @property
+    def filter(self) -> Filter: ...
+
+    @property
+    def strict(self) -> bool: ...
+
+
+@runtime_checkable
+class FilterableSource(Protocol):
+    """A library that can be filtered by metadata."""
+
+    def filtered(
+        self,
+        filter: FilterOption,
+        question: str,
+        *,
+        strict: bool | None = None,
+        today: date | None = None,
+    ) -> FilteredSource:
+        """The library under a filter, or under the one that the question names with "auto"."""
+        ...
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from suffice.errors import DataError, InputError, ModelError
 from suffice.protocols import GateLike, Reranker
 from suffice.storage import BadRecords, read_jsonl, write_atomically
 from suffice.storage.fields import dataclass_from_json
-from suffice.types import Action, Call, Step, Trace, printable
+from suffice.types import Action, Call, Filter, Step, Trace, printable
 
 TRACE_VERSION = 3
 TRACE_HINT = "`suffice ask --trace FILE` writes traces, one per line"
@@ -84,6 +84,8 @@ def replay(
     try:
         policy = dataclass_from_json(AskPolicy, settings.get("policy"))
         budget = dataclass_from_json(Budget, settings.get("budget"))
+        applied = settings.get("filter")
+        wanted = None if applied is None else dataclass_from_json(Filter, applied)
     except ValueError as error:
         raise InputError(
             f"the trace does not say how it was made: {error}",
@@ -100,6 +102,8 @@ def replay(
         bank=bank,
         reranker=reranker,
         clock=_recorded_clock(trace.ticks) if trace.ticks else None,
+        filter=wanted,
+        strict=bool(settings.get("strict")),
     )
     if trace_to_json(again) != trace_to_json(trace):
         raise DataError(

@@ -18,7 +18,7 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli.loaders import open_library, open_model
-from suffice.cli.output import command, parse_prices, print_json, say
+from suffice.cli.output import command, parse_day, parse_filter, parse_prices, print_json, say
 from suffice.errors import InputError
 from suffice.types import printable
 
@@ -38,6 +38,11 @@ def ask(
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 30.0,
     retriever: opt.DefaultRetriever = None,
+    filter: opt.MetadataFilter = None,
+    strict: Annotated[
+        bool | None, Option(help="Read nothing else; default: yes, unless the filter is auto.")
+    ] = None,
+    today: opt.Today = None,
     rounds: Annotated[int, Option(min=0, help="Maximum searches after the first ones.")] = 12,
     calls: Annotated[int, Option(min=0, help="Maximum requests to the model.")] = 40,
     tokens: Annotated[int, Option(min=0, help="Maximum tokens, in and out.")] = 100_000,
@@ -63,6 +68,10 @@ def ask(
     if trace is not None and not trace.parent.is_dir():
         message = f"--trace: the folder {trace.parent} does not exist"
         raise InputError(message, hint="create it, or choose another")
+    if question is None and filter is not None:
+        hint = "leave out --filter"
+        raise InputError("a replay has the filter of its trace", hint=hint)
+    wanted, day = parse_filter(filter), parse_day(today)
     bank = None
     if exemplars is not None:
         bank = ExemplarBank.load().extended(ExemplarBank.load(exemplars).exemplars)
@@ -83,6 +92,9 @@ def ask(
                 bank=bank,
                 clock=time.monotonic,
                 on_update=watch,
+                filter=wanted,
+                strict=strict,
+                today=day,
             )
     if trace is not None:
         save_traces(trace, [result])

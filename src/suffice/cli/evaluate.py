@@ -321,8 +321,15 @@ def retrieval(
         str | None, Option("--library", "--store", help="Search this library, not the corpus.")
     ] = None,
     retriever: Annotated[
-        str, Option(help="One or more: a,b; 'given': hits in the files.")
+        str,
+        Option(
+            help="One or more: bm25,dense:ENCODER; all: ours and the usual ones; "
+            "given: hits in the files."
+        ),
     ] = "tfidf",
+    cost: Annotated[
+        bool, Option("--cost", help="Also measure index time, latency and memory.")
+    ] = False,
     k: opt.CutOffs = "2,4,8",
     encoder: opt.EncoderName = "wordllama",
     chunk_tokens: opt.ChunkTokens = 0,
@@ -332,17 +339,22 @@ def retrieval(
     checkpoint: opt.CheckpointDir = None,
     skip_bad: opt.SkipBad = False,
     out: opt.RunFile = None,
+    plot: opt.PlotFile = None,
     report: opt.ReportFile = None,
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Measure recall and complete recall of retrievers."""
+    """Measure recall and complete recall of retrievers, and what they cost."""
     from suffice.evaluation import retrieval as experiment
     from suffice.evaluation.report import require_report_extra, write_report
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders and rerankers
 
-    if report:
+    if report or plot:
         require_report_extra()
+    if cost and (library or scheduler):
+        hint = "leave out --library and --scheduler"
+        raise InputError("--cost builds each index itself, on this machine", hint=hint)
+    plot_format = output.parse_plot_format(plot)
     names, cutoffs = tuple(output.parse_list(retriever)), tuple(output.parse_numbers(k))
     settings = experiment.RetrievalSettings(
         names, cutoffs, encoder, chunk_tokens, chunk_overlap, limit, seed
@@ -354,15 +366,14 @@ def retrieval(
         open_executor(scheduler, checkpoint) as executor,
         open_library(library) if library else nullcontext() as opened,
     ):
-        store = opened and opened.store
-        run = experiment.compare_retrievers(
-            data,
-            settings,
-            store=store,
-            data=source.hashes(),
-            progress=progress,
-            job_runner=executor,
-        )
+        work: dict[str, Any] = {"data": source.hashes(), "progress": progress}
+        if cost:
+            run = experiment.benchmark_retrievers(data, settings, **work, job_runner=executor)
+        else:
+            store = opened and opened.store
+            run = experiment.compare_retrievers(
+                data, settings, **work, store=store, job_runner=executor
+            )
     if out:
         run.save(out)
     if report:
@@ -373,6 +384,8 @@ def retrieval(
         output.show_tables(experiment.retrieval_tables(run))
     output.say_skipped(data.bad)
     output.say_written(out, report)
+    if plot:
+        _write_plot(plot, experiment.cost_figure(run), plot_format)
 
 
 @app.command("gate")

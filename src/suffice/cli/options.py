@@ -10,6 +10,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from suffice.cli.output import FILTER_EXAMPLE
+
 _FORMAT = Option(help="The format: jsonl, beir, trec, frames, hotpotqa, musique, ...")
 _LIBRARY = "A folder made by `suffice build`, or an address like qdrant://host:6333/news."
 
@@ -42,6 +44,8 @@ RankerFolder = Annotated[Path | None, Option(help="bridge: a ranker made by `fit
 OtherRetrievers = Annotated[
     str | None, Option(help="Other retrievers whose agreement counts: a,b.")
 ]
+MetadataFilter = Annotated[str | None, Option(help=f"{FILTER_EXAMPLE}; auto: from the question.")]
+Today = Annotated[str | None, Option(help='The date that "yesterday" refers to.')]
 HitCount = Annotated[int, Option(min=1, help="How many hits the gate sees.")]
 CutOffs = Annotated[str, Option(help="One or more, like 2,4,8.")]
 

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from suffice.answering.budget import Prices
     from suffice.storage import BadRecords
 
+FILTER_EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
 BUG_HINT = "this is a bug in suffice; run `suffice --debug ...` and report the traceback"
 settings = {"debug": False}
 
@@ -156,6 +158,29 @@ def parse_numbers(text: str) -> list[int]:
         message = f"--k is {text!r}, expected whole numbers of 1 or more like 2,4,8"
         raise InputError(message, hint="for example --k 2,4,8")
     return numbers
+
+
+def parse_day(text: str | None) -> date:
+    """The date of --today; without one, the day it is."""
+    try:
+        return date.fromisoformat(text) if text else date.today()
+    except ValueError as error:
+        hint = "for example --today 2023-12-01"
+        raise InputError(f"--today is {text!r}, expected a date", hint=hint) from error
+
+
+def parse_filter(text: str | None) -> Any:
+    """The JSON object of --filter, or "auto"."""
+    if text is None or text == "auto":
+        return text
+    try:
+        value = json_module.loads(text)
+    except (ValueError, RecursionError) as error:
+        hint = f"for example {FILTER_EXAMPLE}"
+        raise InputError(f"--filter is not valid JSON: {error}", hint=hint) from error
+    if not isinstance(value, dict):
+        raise InputError("--filter is not a JSON object", hint=f"for example {FILTER_EXAMPLE}")
+    return value
 
 
 def parse_plot_format(plot: Path | None) -> Literal["png", "svg"]:

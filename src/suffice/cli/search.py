@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,14 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli.loaders import open_library, open_model
-from suffice.cli.output import command, print_json, say, wide_console
+from suffice.cli.output import (
+    command,
+    parse_day,
+    parse_filter,
+    print_json,
+    say,
+    wide_console,
+)
 from suffice.errors import InputError
 from suffice.types import printable
 
@@ -19,7 +25,6 @@ if TYPE_CHECKING:
     from suffice.library import Library
     from suffice.types import Document, Extraction
 
-FILTER_EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
 Documents = dict[str, "Document | None"]
 
 
@@ -30,9 +35,7 @@ def search(
     store: opt.StoreAddress = None,
     k: Annotated[int, Option(help="How many hits.")] = 10,
     retriever: opt.DefaultRetriever = None,
-    filter: Annotated[
-        str | None, Option(help=f"{FILTER_EXAMPLE}; auto: from the question.")
-    ] = None,
+    filter: opt.MetadataFilter = None,
     strict: Annotated[bool, Option("--strict", help="Never relax the filter.")] = False,
     gate: Annotated[str | None, Option(help="Relax the filter until this gate answers.")] = None,
     ranker: opt.RankerFolder = None,
@@ -42,7 +45,7 @@ def search(
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 10.0,
-    today: Annotated[str | None, Option(help='The date that "yesterday" refers to.')] = None,
+    today: opt.Today = None,
     json: opt.Json = False,
 ) -> None:
     """Search a library."""
@@ -54,7 +57,7 @@ def search(
     options: dict[str, Any] = {"ranker": TreeRanker.load(ranker)} if ranker else {}
     retriever = (retriever or "bridge") if ranker else retriever
     loaded: Any = open_gate(gate or "default") if gate or complete else None
-    day, wanted = _parse_day(today), _parse_filter(filter)
+    day, wanted = parse_day(today), parse_filter(filter)
     with open_library(address) as lib:
         extraction = None
         if wanted == "auto":
@@ -141,36 +144,10 @@ def _extraction_record(extraction: Extraction | None) -> dict[str, Any] | None:
 
 
 def _say_filter(extraction: Extraction) -> None:
-    words = {"$in": "is", "$nin": "is not", "$gte": "from", "$lte": "until"}
-    conditions = [
-        f"{condition.field} {words[condition.operator]} {' or '.join(map(str, condition.values))}"
-        for condition in extraction.filter.conditions
-    ]
     none = "none, the question names no known source or date"
-    say(printable(f"filter: {', and '.join(conditions) or none}"))
+    say(printable(f"filter: {extraction.filter or none}"))
     for note in extraction.notes:
         say(printable(f"note: {note}"))
-
-
-def _parse_day(text: str | None) -> date:
-    try:
-        return date.fromisoformat(text) if text else date.today()
-    except ValueError as error:
-        hint = "for example --today 2023-12-01"
-        raise InputError(f"--today is {text!r}, expected a date", hint=hint) from error
-
-
-def _parse_filter(text: str | None) -> Any:
-    if text is None or text == "auto":
-        return text
-    try:
-        value = json_module.loads(text)
-    except (ValueError, RecursionError) as error:
-        hint = f"for example {FILTER_EXAMPLE}"
-        raise InputError(f"--filter is not valid JSON: {error}", hint=hint) from error
-    if not isinstance(value, dict):
-        raise InputError("--filter is not a JSON object", hint=f"for example {FILTER_EXAMPLE}")
-    return value
 
 
 # Results. Titles and notes come from documents: as Text they cannot carry terminal markup.

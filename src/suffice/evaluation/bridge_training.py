@@ -98,7 +98,7 @@ def bridge_questions(
 ) -> BridgeQuestions:
     """The data set's corpus indexed for `bridge`, and a seeded draw of its questions with gold."""
     store = index_documents(dataset.documents(), encoder, progress)
-    retriever = bridge(store, encoder=encoder, ranker=WeightedRanker())
+    retriever = bridge(store, encoder=encoder, ranker=WeightedRanker(), spread=False)
     if not isinstance(retriever, BridgeRetriever):
         raise InputError("bridge is another retriever here", hint="a plug-in has taken its name")
     known = [one for one in dataset.questions() if one.gold.doc_ids]

@@ -3,6 +3,7 @@
     Bars       a bar for each system in each group, with interval and a paper's figure as a mark
     Curves     a line for each system over the same points (k = 2, 4, 8), with interval
     Lines      a line for each system over its own points: ROC, reliability, risk and coverage
+    Points     a named dot for each system, with intervals: quality over cost
     Heatmap    a shade for each pair of a row and a column
     Diagram    boxes with text, and arrows between them: a pipeline, a small graph
 
@@ -36,6 +37,8 @@ __all__ = [
     "Heatmap",
     "Line",
     "Lines",
+    "Point",
+    "Points",
     "Series",
     "draw_figure",
     "figure_from_json",
@@ -100,6 +103,26 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """One system: how much it costs, and how good it is."""
+
+    name: str
+    x: Interval
+    y: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """A dot for each system; the axis across is logarithmic."""
+
+    title: str
+    across: str
+    axis: str
+    points: tuple[Point, ...]
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Heatmap:
     """A value for each row and column; None: not defined."""
 
@@ -144,7 +167,7 @@ class Diagram:
     says: str = ""
 
 
-Figure = Bars | Curves | Lines | Heatmap | Diagram
+Figure = Bars | Curves | Lines | Points | Heatmap | Diagram
 
 
 def figure_json(figure: Figure) -> dict[str, Any]:
@@ -168,6 +191,12 @@ def figure_from_json(record: Mapping[str, Any]) -> Figure:
                 Line(one["name"], *(tuple(one[it]) for it in parts)) for one in fields["lines"]
             )
             return Lines(**{**fields, "lines": tuple(lines)})
+        case "points":
+            points = (
+                Point(one["name"], Interval(**one["x"]), Interval(**one["y"]))
+                for one in fields["points"]
+            )
+            return Points(**{**fields, "points": tuple(points)})
         case "heatmap":
             names = {part: tuple(fields[part]) for part in ("down", "across")}
             grids = {part: tuple(map(tuple, fields.get(part, ()))) for part in ("values", "notes")}
@@ -245,6 +274,8 @@ def draw_figure(figure: Figure, format: Literal["svg", "png"] = "svg") -> bytes:
                 _draw_curves(canvas, axes, figure)
             case Lines():
                 _draw_lines(canvas, axes, figure)
+            case Points():
+                _draw_points(canvas, axes, figure)
             case Heatmap():
                 _draw_heatmap(axes, figure)
             case Diagram():
@@ -383,6 +414,27 @@ def _draw_lines(canvas: Canvas, axes: Axes, figure: Lines) -> None:
     axes.set_ylabel(_shorten(figure.axis, 60))
     axes.grid(**GRID)
     _legend(canvas, axes, len(figure.lines))
+
+
+def _draw_points(canvas: Canvas, axes: Axes, figure: Points) -> None:
+    shown = [one for one in figure.points if one.x.value and one.y.value is not None]
+    for at, point in enumerate(shown):
+        colour, x, y = COLOURS[at % 8], point.x.value or 0.0, point.y.value or 0.0
+        whisker: Any = {"color": colour, "linewidth": 1.4, "alpha": 0.7}
+        if point.x.low and point.x.high:
+            axes.plot([point.x.low, point.x.high], [y, y], **whisker)
+        if point.y.low is not None and point.y.high is not None:
+            axes.plot([x, x], [point.y.low, point.y.high], **whisker)
+        dot: Any = {"color": colour, "marker": MARKERS[at % 8], "linestyle": "none"}
+        axes.plot([x], [y], **dot, markersize=8, label=_shorten(point.name, 34))
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_formatter(lambda value, _: "")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(_shorten(figure.across, 60))
+    axes.set_ylabel(_shorten(figure.axis, 60))
+    axes.grid(**GRID)
+    _legend(canvas, axes, min(len(shown), 2))
 
 
 def _draw_heatmap(axes: Axes, figure: Heatmap) -> None:

@@ -7,9 +7,10 @@ seed are the same bytes but for the timings.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -20,30 +21,45 @@ import numpy as np
 
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion
-from suffice.errors import InputError, did_you_mean
-from suffice.evaluation.figures import Bars, Curves, Series
+from suffice.errors import (
+    InputError,
+    MissingExtraError,
+    NotReadyError,
+    SufficeError,
+    did_you_mean,
+)
+from suffice.evaluation.figures import Bars, Curves, Point, Points, Series
 from suffice.evaluation.metrics import Rankings, judge_rankings, ranking_metric, score
 from suffice.evaluation.result_files import load_result, result_text, source_commit
+from suffice.evaluation.retrieval_costs import (
+    CostTask,
+    SystemCost,
+    cost_record,
+    latency_quantile,
+    measure_cost,
+)
 from suffice.evaluation.searching import (
     GIVEN,
     RetrieverSet,
     encoder_for,
     index_documents,
     retriever_factories,
+    takes_encoder,
 )
 from suffice.evaluation.significance import Interval, compare, interval
 from suffice.evaluation.tables import Cell, Table
 from suffice.jobs import Job, JobRunner, run_in_process
 from suffice.protocols import Progress, Retriever, Store
-from suffice.registry import Registry
+from suffice.registry import ENCODERS, RETRIEVERS, Registry
 from suffice.retrieval.corpus import chunk_documents
 from suffice.storage import package_versions, write_atomically
-from suffice.types import DocId, Hit
+from suffice.types import DocId, Document, Hit
 
 __all__ = [
     "RetrievalRun",
     "RetrievalSettings",
     "SystemResult",
+    "benchmark_retrievers",
     "compare_retrievers",
     "evaluate_retrieval",
     "retrieval_summary",
@@ -53,6 +69,18 @@ __all__ = [
 
 VERSION = 1
 MAX_DEPTH = 100_000  # hits of a question in a run: its tables have a column for each
+# What "all" stands for: ours beside the usual ones, on the same files.
+ALL = "all"
+ALL_SYSTEMS = (
+    "bm25",
+    "dense",
+    "dense:bge-small-en-v1.5",
+    "dense:all-mpnet-base-v2",
+    "hybrid",
+    "ppr",
+    "bridge",
+    "bridge-quality:bge-small-en-v1.5",
+)
 FIGURES = ("recall", "complete", "precision", "ndcg", "mrr", "map", "hits")
 DEFAULT_METRICS = ("recall", "complete", "ndcg", "mrr")
 _FIRST_DEPTH, _MOST_DEPTH = 4, 16  # chunks per wanted parent that are searched, first and at most
@@ -87,6 +115,8 @@ class RetrievalRun:
     packages: Mapping[str, str] = field(default_factory=dict)
     commit: str | None = None
     timings: Mapping[str, float] = field(default_factory=dict)  # system -> seconds of searching
+    costs: Mapping[str, SystemCost] = field(default_factory=dict)  # where they were measured
+    not_run: Mapping[str, str] = field(default_factory=dict)  # system -> why, and what to install
 
     @property
     def depth(self) -> int:
@@ -147,6 +177,10 @@ class RetrievalRun:
             "systems": systems,
             "timings": dict(self.timings) if timings else {},
         }
+        if self.costs and timings:
+            document["costs"] = {name: asdict(cost) for name, cost in self.costs.items()}
+        if self.not_run:
+            document["not_run"] = dict(self.not_run)
         return result_text(document)
 
     def save(self, path: Path) -> Path:
@@ -176,6 +210,8 @@ def _run_from_json(document: Mapping[str, Any]) -> RetrievalRun:
         packages=dict(document["packages"]),
         commit=document["commit"],
         timings=dict(document["timings"]),
+        costs={name: _cost_from_json(one) for name, one in dict(document.get("costs", {})).items()},
+        not_run=dict(document.get("not_run", {})),
     )
     lengths = {len(run.question_ids), len(run.kinds), len(run.gold)}
     lengths |= {len(one) for system in run.systems for one in (system.ranks, system.top_scores)}
@@ -199,6 +235,17 @@ def _system_from_json(record: Mapping[str, Any]) -> SystemResult:
     )
 
 
+def _cost_from_json(record: Mapping[str, Any]) -> SystemCost:
+    peak = record["peak_mb"]
+    return SystemCost(
+        index_s=float(record["index_s"]),
+        index_cpu_s=float(record["index_cpu_s"]),
+        peak_mb=None if peak is None else float(peak),
+        latency_ms=tuple(map(float, record["latency_ms"])),
+        cpu_ms=tuple(map(float, record["cpu_ms"])),
+    )
+
+
 def _check_ks(ks: Sequence[int]) -> tuple[int, ...]:
     def whole(k: Any) -> bool:
         return isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= MAX_DEPTH
@@ -218,7 +265,7 @@ def _check_ks(ks: Sequence[int]) -> tuple[int, ...]:
 class RetrievalSettings:
     """What can be chosen: which retrievers, at which cut-offs, over which vectors and chunks."""
 
-    retrievers: tuple[str, ...]
+    retrievers: tuple[str, ...]  # or RETRIEVER:ENCODER; "all": ours beside the usual ones
     ks: tuple[int, ...] = (2, 4, 8)
     encoder: str = "wordllama"
     chunk_tokens: int = 0  # 0: documents stay whole
@@ -241,39 +288,202 @@ def compare_retrievers(
     Hits that came with the questions are judged as "given"; naming only that searches nothing. The
     run keeps `data`, the hashes of the files that were read. `job_runner` runs the work.
     """
+    systems, not_run = _choose_systems(settings)
+    questions = _questions(dataset, settings, systems)
+    if store is not None and (own := next((one for one in systems if ":" in one.name), None)):
+        hint = f"name {own.retriever} alone"
+        raise InputError(f"{own.name}: a library has its own vectors", hint=hint)
+    groups: dict[str, list[_System]] = {}
+    for system in systems:
+        groups.setdefault(system.encoder, []).append(system)
+    runs = []
+    for encoder_name, group in (groups or {settings.encoder: []}).items():
+        factories = retriever_factories(one.retriever for one in group)
+        encoder, searched = encoder_for(factories, encoder_name), store
+        if searched is None:
+            documents = _documents(dataset, settings) if factories else ()
+            searched = index_documents(
+                documents, encoder, progress, encoder_name=encoder_name, job_runner=job_runner
+            )
+        parents = {one.doc_id: one.parent for one in searched.documents() if one.parent}
+        run = evaluate_retrieval(
+            dataset.name,
+            questions,
+            RetrieverSet.over(factories, searched, encoder, encoder_name),
+            settings.ks,
+            parents=parents or None,
+            progress=progress,
+            seed=settings.seed,
+            settings={**_chosen(settings), "documents": len(searched)},
+            data=data,
+            job_runner=job_runner or run_in_process,
+        )
+        runs.append(_renamed(run, {one.retriever: one.name for one in group}))
+    return replace(_join_runs(runs, [one.name for one in systems]), not_run=not_run)
+
+
+def benchmark_retrievers(
+    dataset: Dataset,
+    settings: RetrievalSettings,
+    *,
+    data: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    job_runner: JobRunner = run_in_process,
+) -> RetrievalRun:
+    """Like `compare_retrievers`, with what each system costs: time to index, latency, memory.
+
+    Each system runs in a process of its own, one question at a time. `job_runner` runs them in this
+    process; with a checkpoint a run that was stopped starts again after the last finished system.
+    """
+    systems, not_run = _choose_systems(settings)
+    if not systems:
+        reasons = "; ".join(not_run.values()) or "hits that came with the questions cost nothing"
+        raise InputError(f"there is nothing to measure: {reasons}", hint="name bm25, for example")
+    questions = _questions(dataset, settings, systems)
+    texts = [one.question.text for one in questions]
+    documents = list(_documents(dataset, settings))
+    if not texts or not documents:
+        lacking = "documents" if texts else "questions"
+        raise InputError(f"{dataset.name!r} has no {lacking}", hint=f"check its file of {lacking}")
+    ids, cutoffs = [one.question.question_id for one in questions], _check_ks(settings.ks)
+    parents = {one.doc_id: one.parent for one in documents if one.parent}
+    search = partial(_search_alone, parents=parents or None, depth=max(cutoffs))
+    tasks = {}
+    for one in systems:
+        factory = RETRIEVERS.get(one.retriever)
+        encoder = ENCODERS.get(one.encoder) if takes_encoder(factory) else None
+        tasks[one.name] = CostTask(one.name, factory, encoder, documents, texts, search)
+    _check_questions(ids, tasks, given=False, batch=1)
+    key = hashlib.sha256(repr((documents, texts, cutoffs, settings.encoder)).encode()).hexdigest()
+    job = Job("measuring", _measure_block, (tasks, progress), key=key)
+    results, costs, timings = [], {}, {}
+    for one, result in zip(systems, job_runner(job, [[one.name] for one in systems])):
+        found = [_RankedIds(*row) for row in result["found"]]
+        costs[one.name] = _cost_from_json(result)
+        timings[one.name] = sum(costs[one.name].latency_ms) / 1e3
+        results.append(_system_result(one.name, questions, found, max(cutoffs)))
+    return RetrievalRun(
+        dataset=dataset.name,
+        ks=cutoffs,
+        question_ids=tuple(ids),
+        kinds=tuple(one.gold.kind for one in questions),
+        gold=tuple(len(set(one.gold.doc_ids)) for one in questions),
+        systems=tuple(results),
+        seed=settings.seed,
+        settings={
+            "batch": 1,
+            "folded": bool(parents),
+            **_chosen(settings),
+            "documents": len(documents),
+        },
+        data=dict(data or {}),
+        packages=package_versions(),
+        commit=source_commit(),
+        timings=timings,
+        costs=costs,
+        not_run=not_run,
+    )
+
+
+def _measure_block(
+    block: Sequence[str], shared: tuple[Mapping[str, CostTask], Progress | None]
+) -> dict[str, Any]:
+    tasks, progress = shared
+    found, cost = measure_cost(tasks[block[0]], progress)
+    return {"found": found, **asdict(cost)}
+
+
+def _search_alone(
+    retriever: Retriever, text: str, *, parents: Parents | None, depth: int
+) -> list[Any]:
+    """A row of `_RankedIds` for one question."""
+    fold, deepen = _parent_of(parents), parents is not None
+    try:
+        (hits,) = _search_folded(retriever, [text], depth, fold, deepen=deepen)
+    except SufficeError as error:
+        if isinstance(error, NotReadyError | MissingExtraError):
+            raise  # of the system, not of the question
+        return [[], None, f"{type(error).__name__}: {error}"]
+    except Exception as error:  # noqa: BLE001 - recorded, not fatal
+        return [[], None, f"{type(error).__name__}: {error}"]
+    one = _RankedIds.of(hits)
+    return [one.doc_ids, one.top_score, None]
+
+
+@dataclass(frozen=True, slots=True)
+class _System:
+    """A retriever over the vectors of an encoder, named RETRIEVER or RETRIEVER:ENCODER."""
+
+    name: str
+    retriever: str
+    encoder: str
+
+
+def _choose_systems(settings: RetrievalSettings) -> tuple[list[_System], dict[str, str]]:
+    """The systems to search with; and those of "all" that are not installed, with what to do."""
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
-    factories = retriever_factories(name for name in settings.retrievers if name != GIVEN)
+    names = [name for name in settings.retrievers if name not in (ALL, GIVEN)]
+    systems = {name: _parse_system(name, settings.encoder) for name in names}
+    not_run: dict[str, str] = {}
+    for system in systems.values():
+        takes_encoder(RETRIEVERS.get(system.retriever))  # a wrong name fails before the work
+    for name in ALL_SYSTEMS if ALL in settings.retrievers else ():
+        system = _parse_system(name, settings.encoder)
+        try:
+            encoder_for(retriever_factories([system.retriever]), system.encoder)
+        except (InputError, NotReadyError, MissingExtraError) as error:
+            not_run[name] = f"{error}: {error.hint}" if error.hint else str(error)
+        else:
+            systems.setdefault(name, system)
+    unlike = {(one.retriever, one.encoder): one for one in reversed(systems.values())}
+    return [one for one in systems.values() if one in unlike.values()], not_run
+
+
+def _parse_system(name: str, encoder: str) -> _System:
+    retriever, colon, own = name.partition(":")
+    if colon and not own:
+        hint = "for example dense:bge-small-en-v1.5"
+        raise InputError(f"{name!r} names no encoder after the colon", hint=hint)
+    return _System(name, retriever, own or encoder)
+
+
+def _questions(
+    dataset: Dataset, settings: RetrievalSettings, systems: Sequence[_System]
+) -> list[GoldQuestion]:
     questions = list(islice(dataset.questions(), settings.limit))
-    if not factories and any(one.hits is None for one in questions):
+    if not systems and any(one.hits is None for one in questions):
         raise InputError(
             f"not every question of {dataset.name!r} comes with hits",
             hint="name a retriever, like bm25",
         )
-    encoder = encoder_for(factories, settings.encoder)
-    if store is None:
-        documents = dataset.documents() if factories else ()
-        if settings.chunk_tokens:
-            sizes = {"tokens": settings.chunk_tokens, "overlap": settings.chunk_overlap}
-            documents = chunk_documents(documents, **sizes)
-        name = settings.encoder
-        store = index_documents(
-            documents, encoder, progress, encoder_name=name, job_runner=job_runner
-        )
-    parents = {one.doc_id: one.parent for one in store.documents() if one.parent}
-    chosen = {name: value for name, value in asdict(settings).items() if name != "seed"}
-    return evaluate_retrieval(
-        dataset.name,
-        questions,
-        RetrieverSet.over(factories, store, encoder, settings.encoder),
-        settings.ks,
-        parents=parents or None,
-        progress=progress,
-        seed=settings.seed,
-        settings={**chosen, "documents": len(store)},
-        data=data,
-        job_runner=job_runner or run_in_process,
-    )
+    return questions
+
+
+def _documents(dataset: Dataset, settings: RetrievalSettings) -> Iterable[Document]:
+    if not settings.chunk_tokens:
+        return dataset.documents()
+    sizes = {"tokens": settings.chunk_tokens, "overlap": settings.chunk_overlap}
+    return chunk_documents(dataset.documents(), **sizes)
+
+
+def _chosen(settings: RetrievalSettings) -> dict[str, Any]:
+    return {name: value for name, value in asdict(settings).items() if name != "seed"}
+
+
+def _renamed(run: RetrievalRun, names: Mapping[str, str]) -> RetrievalRun:
+    systems = tuple(replace(one, name=names.get(one.name, one.name)) for one in run.systems)
+    timings = {names.get(name, name): seconds for name, seconds in run.timings.items()}
+    return replace(run, systems=systems, timings=timings)
+
+
+def _join_runs(runs: Sequence[RetrievalRun], names: Sequence[str]) -> RetrievalRun:
+    """The systems of all runs in the order of their names; what is given comes first."""
+    found = {one.name: one for run in runs for one in run.systems}
+    systems = tuple(found[name] for name in dict.fromkeys([*found, *names]) if name == GIVEN)
+    systems += tuple(found[name] for name in names)
+    timings = {name: run.timings[name] for name in names for run in runs if name in run.timings}
+    return replace(runs[0], systems=systems, timings=timings)
 
 
 def evaluate_retrieval(
@@ -326,7 +536,7 @@ def evaluate_retrieval(
 
 
 def _check_questions(
-    ids: Sequence[str], retrievers: Mapping[str, Retriever], *, given: bool, batch: int
+    ids: Sequence[str], retrievers: Collection[str], *, given: bool, batch: int
 ) -> None:
     if not ids:
         raise InputError("there are no questions to evaluate", hint="check the questions file")
@@ -499,7 +709,59 @@ def _system_result(
 def retrieval_tables(run: RetrievalRun) -> list[Table]:
     """Every figure (beside published ones where known), by kind, and paired."""
     tables = published_tables(run) or [retrieval_table(run, intervals=True)]
-    return tables + detail_tables(run)
+    return tables + cost_tables(run) + detail_tables(run)
+
+
+def cost_tables(run: RetrievalRun) -> list[Table]:
+    """What each system finds and costs, and what was not run; none where nothing was measured."""
+    if not run.costs and not run.not_run:
+        return []
+    k, rows = run.middle_k, list[tuple[Cell, ...]]()
+    for name in run.names:
+        rankings, cost = run.rankings(name), run.costs.get(name)
+        metrics = (f"recall@{k}", f"complete@{k}")
+        figures = [interval(rankings, metric, seed=run.seed) for metric in metrics]
+        rows.append((name, *figures, *_cost_cells(cost)))
+    rows += [(name, None, None, *_cost_cells(None)) for name in run.not_run]
+    parts = [_run_note(run, intervals=True)]
+    if run.costs:
+        parts.append(
+            f"{run.settings.get('documents', 0):,} documents. Time of one question at a time, "
+            f"{run.depth} hits, on the wall and (cpu, the median) of the processor. Index: from "
+            "the documents to the first answer, without loading the encoder. MB: peak of a process "
+            "with only this system."
+        )
+    parts += [f"Not run: {name}: {why}." for name, why in run.not_run.items()]
+    times = ("p50 ms", "p95 ms", "cpu ms", "index s", "index cpu s", "MB")
+    columns = ("retriever", f"recall@{k}", f"complete@{k}", *times)
+    title = f"What retrievers find and cost on {run.dataset}"
+    return [Table(title, columns, tuple(rows), " ".join(parts))]
+
+
+def _cost_cells(cost: SystemCost | None) -> list[str | None]:
+    if cost is None:
+        return [None] * 6
+    quantiles = ((cost.latency_ms, 0.5), (cost.latency_ms, 0.95), (cost.cpu_ms, 0.5))
+    cells: list[str | None] = []
+    for times, share in quantiles:
+        found = latency_quantile(times, share)
+        bounds = "" if found.low is None else f" [{found.low:,.1f}, {found.high:,.1f}]"
+        cells.append(f"{found.value:,.1f}{bounds}")
+    peak = None if cost.peak_mb is None else f"{cost.peak_mb:,.0f}"
+    return [*cells, f"{cost.index_s:,.1f}", f"{cost.index_cpu_s:,.1f}", peak]
+
+
+def cost_figure(run: RetrievalRun) -> Points | Bars:
+    """Complete recall over the median latency of each system; without costs, as bars."""
+    metric = f"complete@{run.middle_k}"
+    if not run.costs:
+        return metric_bars(run, metric)
+    points = []
+    for name, cost in run.costs.items():
+        y = interval(run.rankings(name), metric, seed=run.seed)
+        points.append(Point(name, latency_quantile(cost.latency_ms, 0.5), y))
+    title = f"{metric} and latency on {run.dataset}"
+    return Points(title, "milliseconds a question (median, logarithmic)", metric, tuple(points))
 
 
 def published_tables(run: RetrievalRun, *, narrow: bool = False) -> list[Table]:
@@ -630,4 +892,6 @@ def retrieval_summary(run: RetrievalRun) -> dict[str, Any]:
         "retrievers": figures,
         "failed": {system.name: dict(system.errors) for system in run.systems if system.errors},
         "seconds": dict(run.timings),
+        "costs": {name: cost_record(cost) for name, cost in run.costs.items()},
+        "not_run": dict(run.not_run),
     }

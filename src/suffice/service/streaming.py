@@ -296,4 +296,6 @@ def _run_ask(service: Service, form: AskRequest, watch: Callable[[Trace], None] 
         budget=Budget(rounds=form.rounds, calls=form.calls, tokens=form.tokens, seconds=seconds),
         clock=time.monotonic,
         on_update=watch,
+        filter=form.filter,
+        strict=form.strict,
     )

@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
 from functools import cache
-from typing import Any, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from suffice.errors import InputError
 from suffice.storage.records import SKIP_HINT, Record
@@ -155,6 +155,8 @@ def _value(hint: Any, value: Any, place: str) -> Any:
         return None if value is None else _value(meant, value, place)
     if origin is tuple and isinstance(value, list):
         return tuple(_value(inner[0], one, f"{place}[{at}]") for at, one in enumerate(value))
+    if origin is Literal and value in inner:
+        return value
     if origin is not None:
         if isinstance(value, Mapping) and isinstance(origin, type) and issubclass(origin, Mapping):
             return value

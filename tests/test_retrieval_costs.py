@@ -1,0 +1,141 @@
+"""What retrievers cost, measured in processes of their own, and systems that name their encoder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.commands import suffice
+from typer.testing import Result
+
+from suffice.datasets import load
+from suffice.errors import EngineError, InputError
+from suffice.evaluation import retrieval
+from suffice.evaluation.figures import Points
+from suffice.evaluation.retrieval import (
+    RetrievalRun,
+    RetrievalSettings,
+    compare_retrievers,
+    cost_figure,
+    cost_tables,
+    retrieval_summary,
+)
+from suffice.evaluation.retrieval_costs import CostTask, latency_quantile, measure_cost
+from suffice.evaluation.significance import Interval
+from suffice.registry import ENCODERS
+from suffice.retrieval.builtin import bm25
+
+DOCUMENTS = [
+    {"doc_id": "ada", "title": "Ada", "text": "Ada was taught by Mary Somerville."},
+    {"doc_id": "mary", "title": "Mary Somerville", "text": "Mary was taught by John Playfair."},
+    {"doc_id": "soup", "title": "Soup", "text": "Leek soup is made of leeks."},
+]
+QUESTIONS = [
+    {"question_id": "q1", "question": "Who taught Ada?", "gold": ["ada"]},
+    {"question_id": "q2", "question": "Who taught Mary Somerville?", "gold": ["mary", "ada"]},
+]
+
+
+@pytest.fixture(scope="module")
+def village(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("costs")
+    for name, records in (("documents", DOCUMENTS), ("questions", QUESTIONS)):
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def evaluate(village: Path, *words: object) -> Result:
+    return suffice("evaluate", "retrieval", "--dataset", "jsonl", "--path", village, *words)
+
+
+def test_the_command_measures_what_a_system_finds_and_costs(village: Path, tmp_path: Path) -> None:
+    out, checkpoint = tmp_path / "run.json", tmp_path / "blocks"
+    words = ("--retriever", "bm25,all", "--cost", "--k", "2", "--checkpoint", checkpoint)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(retrieval, "ALL_SYSTEMS", ("bm25", "dense:all-mpnet-base-v2"))
+        result = evaluate(village, *words, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "Not run: dense:all-mpnet-base-v2: no encoder is named" in " ".join(
+        result.stdout.split()
+    )
+    assert "bm25: questions" in result.stderr
+    assert not checkpoint.exists()  # nothing is left to resume
+    run = RetrievalRun.load(out)
+    assert run.system("bm25").ranks == ((1,), (1, 2))
+    cost = run.costs["bm25"]
+    assert len(cost.latency_ms) == len(cost.cpu_ms) == 2
+    assert min(cost.latency_ms) > 0
+    assert cost.index_s > 0
+    assert cost.peak_mb is None or cost.peak_mb > 10
+    assert RetrievalRun.load(run.save(tmp_path / "again.json")) == run
+    assert "costs" not in run.to_json(timings=False)
+    assert retrieval_summary(run)["costs"]["bm25"]["index_s"] == cost.index_s
+    (table,) = cost_tables(run)
+    assert [row[0] for row in table.rows] == ["bm25", "dense:all-mpnet-base-v2"]
+    assert isinstance(cost_figure(run), Points)
+
+
+def test_a_process_that_dies_is_named() -> None:
+    task = CostTask("crash", bm25, partial(os._exit, 9), (), ("a question",), max)
+    with pytest.raises(EngineError, match="crash: its process ended with code 9"):
+        measure_cost(task)
+
+
+def test_what_cannot_travel_to_another_process_is_refused() -> None:
+    with pytest.raises(InputError, match="mine cannot be sent to another process"):
+        measure_cost(CostTask("mine", lambda store: bm25(store), None, (), ("a",), max))
+
+
+class Letters:
+    """A vector of how often each letter occurs."""
+
+    name, dimension = "letters", 26
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+        counts = [[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts]
+        return np.array(counts, np.float32).reshape(len(texts), 26)
+
+
+def test_systems_of_several_encoders_stand_in_one_run(
+    village: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENCODERS._factories, "letters", Letters)
+    monkeypatch.setitem(ENCODERS._factories, "more-letters", Letters)
+    data = load("jsonl", village)
+    names = ("dense:letters", "bm25", "dense", "dense:more-letters")
+    run = compare_retrievers(data, RetrievalSettings(names, (2,), encoder="more-letters"))
+    assert run.names == ("dense:letters", "bm25", "dense")  # the last is dense under another name
+    assert run.system("dense").ranks == run.system("dense:letters").ranks
+    assert set(run.timings) == set(run.names)
+    with pytest.raises(InputError, match="'dense:' names no encoder"):
+        compare_retrievers(data, RetrievalSettings(("dense:",)))
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--cost", "--library", "somewhere"), "--cost builds each index itself"),
+        (("--cost", "--retriever", "given"), "there is nothing to measure"),
+        (("--cost", "--retriever", "bm52"), "no retriever is named 'bm52'"),
+        (("--retriever", "dense:nothing"), "no encoder is named 'nothing'"),
+        (("--plot", "picture.gif"), "--plot is picture.gif"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(village: Path, words: Sequence[str], why: str) -> None:
+    result = evaluate(village, *words)
+    assert result.exit_code == 2, result.output
+    assert why in result.stderr
+
+
+def test_a_quantile_has_an_interval_where_there_are_enough_questions() -> None:
+    times = [float(at) for at in range(1000)]
+    assert latency_quantile(times, 0.5) == Interval(499.5, 469.0, 531.0)  # binomial: 469 to 531
+    assert latency_quantile(times, 0.95).high == 964.0
+    assert latency_quantile([3.0, 1.0, 2.0], 0.95) == Interval(2.9)
+    assert latency_quantile([], 0.5) == Interval(None)
