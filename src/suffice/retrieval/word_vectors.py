@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from threading import Lock
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -36,9 +35,7 @@ class WordVectors:
 
     def __init__(self, encoder: WordEncoder) -> None:
         self._encoder = encoder
-        self._rows: dict[str, int] = {}
-        self._vectors: Floats = np.zeros((0, 0), np.float32)
-        self._lock = Lock()
+        self._known: dict[str, Floats] = {}
 
     @classmethod
     def of(cls, encoder: Encoder) -> WordVectors | None:
@@ -64,14 +61,13 @@ class WordVectors:
         return result
 
     def _of(self, words: Sequence[str]) -> Floats:
-        distinct = dict.fromkeys(words)
-        with self._lock:  # a service searches in several threads
-            new = [word for word in distinct if word not in self._rows]
-            if len(self._rows) + len(new) > KEPT:
-                self._rows, new = {}, list(distinct)
-            if new:
-                found = self._encoder.encode_words(new)
-                known = self._vectors[: len(self._rows)] if self._rows else found[:0]
-                self._rows |= {word: len(self._rows) + at for at, word in enumerate(new)}
-                self._vectors = np.concatenate([known, found])
-            return self._vectors[[self._rows[word] for word in words]]
+        known = self._known  # other threads may add to it, or put another in its place
+        found = {word: known.get(word) for word in words}
+        if new := [word for word, vector in found.items() if vector is None]:
+            vectors: dict[str, Floats] = dict(zip(new, self._encoder.encode_words(new)))
+            found |= vectors
+            if len(known) + len(new) > KEPT:
+                self._known = {}
+            else:
+                known.update(vectors)
+        return np.array([found[word] for word in words], np.float32)
