@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from suffice.retrieval import word_vectors
@@ -44,7 +47,7 @@ def test_an_encoder_of_sentences_gives_no_words() -> None:
     class Sentences:
         name, dimension = "sentences", 2
 
-        def encode(self, texts: list[str], *, query: bool = False) -> np.ndarray:
+        def encode(self, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:
             return np.ones((len(texts), 2), np.float32)
 
     assert WordVectors.of(Sentences()) is None

@@ -70,4 +70,5 @@ class WordVectors:
                 self._known = {}
             else:
                 known.update(vectors)
-        return np.array([found[word] for word in words], np.float32)
+        rows = [vector for vector in map(found.__getitem__, words) if vector is not None]
+        return np.concatenate(rows).reshape(len(words), -1)  # much quicker than np.array
