@@ -15,8 +15,10 @@ from suffice.retrieval.bridge import (
     OUT,
     SHARED,
     SHIPPED,
+    SHIPPED_UNTITLED,
     BridgeRetriever,
     Ranker,
+    RankerByTitles,
     TreeRanker,
     WeightedRanker,
 )
@@ -184,9 +186,17 @@ def rows(**values: float) -> np.ndarray:
     return made
 
 
-@pytest.fixture(scope="module")
-def shipped() -> TreeRanker:
-    return TreeRanker.load()
+@pytest.fixture(scope="module", params=[SHIPPED, SHIPPED_UNTITLED], ids=["titled", "untitled"])
+def shipped(request: pytest.FixtureRequest) -> TreeRanker:
+    return TreeRanker.load(request.param)
+
+
+def test_each_question_has_the_ranker_of_its_candidates() -> None:
+    ranker = RankerByTitles(WeightedRanker({"bm25": 1.0}), WeightedRanker({"dense": 1.0}))
+    both = np.concatenate([rows(bm25=1), rows(bm25=1, untitled=1)])
+    titled, untitled = ranker.p(both).tolist()
+    assert titled > untitled
+    assert ranker.p(both[:0]).shape == (0,)
 
 
 def test_both_are_rankers(shipped: TreeRanker) -> None:
@@ -205,13 +215,12 @@ def test_a_document_that_is_named_and_covers_the_question_comes_before_one_that_
         assert ranker.p(good)[0] > ranker.p(bad)[0]
 
 
-@pytest.mark.parametrize("feature", [one.name for one in FEATURES if one.direction > 0])
-def test_more_of_what_can_only_help_never_hurts(shipped: TreeRanker, feature: str) -> None:
-    rng = np.random.default_rng(1)
-    low = rng.random((200, len(FEATURES)), dtype=np.float32)
-    high = low.copy()
-    high[:, COLUMN[feature]] += 0.3
-    assert (shipped.p(high) >= shipped.p(low) - 1e-6).all()
+def test_more_of_what_can_only_help_never_hurts(shipped: TreeRanker) -> None:
+    low = np.random.default_rng(1).random((200, len(FEATURES)), dtype=np.float32)
+    helpful = [COLUMN[one.name] for one in FEATURES if one.direction > 0]
+    high = np.stack([low + 0.3 * (np.arange(len(FEATURES)) == one) for one in helpful])
+    p = shipped.p(high.reshape(-1, len(FEATURES)).astype(np.float32)).reshape(len(helpful), -1)
+    assert (p >= shipped.p(low) - 1e-6).all()
 
 
 def test_probabilities_are_the_same_in_any_batch(shipped: TreeRanker) -> None:

@@ -36,7 +36,7 @@ SMALL = {
 }
 
 
-def village(films: int = 24) -> BridgeQuestions:
+def village(films: int = 24, *, titled: bool = True) -> BridgeQuestions:
     """Films whose directors have pages: the film is named, the director's page shares no word with
     the question.
     """
@@ -51,6 +51,8 @@ def village(films: int = 24) -> BridgeQuestions:
         examples.append(
             GoldQuestion(question, Gold(f"q{at}", frozenset({f"film{at}", f"person{at}"}), hops=2))
         )
+    if not titled:
+        documents = [replace(one, title="") for one in documents]
     encoder = WordLlamaEncoder()
     store = MemoryStore(documents, encoder.encode([searchable_text(one) for one in documents]))
     retriever = bridge(store, encoder=encoder, ranker=WeightedRanker(), depth=4)

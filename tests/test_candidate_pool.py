@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from suffice.retrieval.candidate_pool import (
     COLUMN,
     FEATURES,
     MAX_CHARS,
+    TITLED_FEATURES,
     CandidatePool,
     question_terms,
 )
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import name_links
+from suffice.retrieval.word_vectors import WordVectors
 from suffice.types import Document, Hit
 
 QUESTION = "When did the mother of the director of The Silent Tide die?"
@@ -173,6 +179,63 @@ def test_what_was_asked_counts_by_its_best_rank_until_it_is_released() -> None:
     assert value(pool, "tide", "asked_rank") == 0
     pool.release()
     assert value(pool, "ann", "asked_rank") == 0
+
+
+class Fishermen:
+    """An encoder of words to whom "sea" is much like "tide"."""
+
+    def encode_words(self, words: Sequence[str]) -> npt.NDArray[np.float32]:
+        known = {"tide": (1, 0, 0), "ocean": (0.8, 0.6, 0)}
+        return np.array([known.get(one, (0, 0, 1)) for one in words], np.float32)
+
+
+def plain_pool(question: str) -> CandidatePool:
+    """The candidates without titles."""
+    plain = [replace(one, title="") for one in DOCUMENTS]
+    links = name_links(lambda: plain)
+    terms = question_terms(question, links.question_names([question])[0], links)
+    hits = [Hit("film", 2.0), Hit("tide", 1.0)], [Hit("tide", 0.9), Hit("film", 0.6)]
+    pool = CandidatePool(terms, links, *hits, WordVectors(Fishermen()))
+    pool.join(plain, {})
+    pool.mark()
+    return pool
+
+
+def test_titled_candidates_know_nothing_of_what_stands_in_for_titles() -> None:
+    pool = pool_of(QUESTION)
+    assert pool.titled
+    assert not pool.features()[:, len(TITLED_FEATURES) :].any()
+
+
+def test_both_searches_together_rank_as_hybrid_does() -> None:
+    pool = plain_pool(QUESTION)
+    assert not pool.titled
+    fused = {one: value(pool, one, "fused") for one in ("film", "tide", "ann")}
+    assert fused == {"film": 1.0, "tide": pytest.approx(0.3 / 0.7), "ann": 0.0}
+    assert [value(pool, one, "fused_rank") for one in fused] == [1.0, 0.5, 0.0]
+
+
+def test_neighbouring_words_of_the_question_count_as_pairs() -> None:
+    pool = plain_pool("Is the rise of the sea a tide?")
+    assert value(pool, "tide", "pairs") > value(pool, "film", "pairs") == 0
+    assert value(pool, "tide", "sentence") > value(pool, "roe", "sentence")
+
+
+def test_without_a_title_the_subject_stands_in() -> None:
+    pool = plain_pool("Who is Jon Vale?")
+    assert value(pool, "vale", "title_asked") == value(pool, "vale", "named") == 1
+    assert value(pool, "film", "title_asked") == 0
+
+
+def test_a_word_of_like_meaning_covers_a_part_until_a_held_document_does() -> None:
+    pool = plain_pool("ocean")
+    part = value(pool, "tide", "alike")
+    assert 0 < part < 1
+    assert value(pool, "roe", "alike") == 0
+    assert value(pool, "film", "alike_adds") == pytest.approx(part)
+    assert value(pool, "film", "alike_best") == 1
+    pool.hold(pool.at["tide"])
+    assert value(pool, "film", "alike_adds") == 0
 
 
 def test_words_beside_a_shared_name_say_more_than_the_name() -> None:

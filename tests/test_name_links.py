@@ -13,10 +13,12 @@ from suffice.retrieval.name_links import (
     MAX_MENTIONS,
     NameLinks,
     aliases,
+    codes,
     initials,
     name_links,
     stem,
     subject,
+    subject_names,
 )
 from suffice.types import Document
 
@@ -287,11 +289,24 @@ def test_initials_skip_small_words() -> None:
         ("Ada Lovelace (born 1815) was an English countess.", "Ada Lovelace"),
         ("The Silent Tide is a film.", "Silent Tide"),
         ("In 1815 Ada Lovelace was born.", ""),
-        ("Ada Lovelace, countess", ""),
+        ("Ada Lovelace, a countess, was English.", "Ada Lovelace"),
+        ("Wriothesley Russell, 2nd Duke of Bedford (1680) was a peer.",
+         "Wriothesley Russell, 2nd Duke of Bedford"),
+        ("English novelist Charles Dickens was born in 1812.", "Charles Dickens"),
+        ("The Waterloo Bay massacre refers to a clash.", "Waterloo Bay massacre"),
+        ("Harry L. Franklin (1880) was a director.", "Harry L. Franklin"),
+        ('"Frozen" is the eleventh episode.', "Frozen"),
+        ("The refund window is 30 days.", "refund window"),
+        ("Grace of My Heart is a film.", "Grace of My Heart"),
+        ("How to Get Away with Murder is an American series.", "How to Get Away with Murder"),
+        ("In 1986 Compaq was the first.", ""),
+        ("Marit Osk and her two analysts are upstairs.", "Marit Osk"),
+        ("Used only in league play for several years, it was adopted.", ""),
         ("she was tired", ""),
+        ("a" * 9000, ""),
         ("", ""),
     ],
-)
+)  # fmt: skip
 def test_what_a_text_without_a_title_is_about(text: str, expected: str) -> None:
     assert subject(text) == expected
 
@@ -305,3 +320,23 @@ def test_a_text_without_a_title_bears_the_name_it_opens_with() -> None:
     )
     (name,) = links.question_names(["Who is Jon Vale?"])[0].tolist()
     assert [links.ids[one] for one in links.bearers.row(name).tolist()] == ["vale"]
+
+
+def test_a_person_without_a_title_bears_the_ways_to_write_the_name() -> None:
+    text = 'Sir John Kingsley "Joe" Orton Jr. (born 1933) was a playwright.'
+    assert subject_names(text)[1:] == [
+        "John Kingsley Orton", "John Orton", "Kingsley Orton", "Joe Orton", "John K. Orton", "J. K. Orton",
+    ]  # fmt: skip
+    assert subject_names("San Diego Bay is in California.") == ["San Diego Bay"]
+    assert subject_names("she was tired") == []
+    links = made(Document("orton", text), Document("film", "A film about Joe Orton."))
+    (name,) = links.question_names(["Who was Joe Orton?"])[0].tolist()
+    assert [links.ids[one] for one in links.bearers.row(name).tolist()] == ["orton"]
+
+
+def test_ids_and_codes_link_those_who_mention_them() -> None:
+    text = "Port 8443 of 10.0.0.4 runs x-200 since 1998, a 7-day test at 3pm for 12,000 users."
+    assert codes(text) == ["8443", "10.0.0.4", "x-200"]
+    links = made(Document("a", "The gateway listens on 8443."), Document("b", "8443 was closed."))
+    (name,) = links.question_names(["what listens on 8443"])[0].tolist()
+    assert links.mentioners.row(name).tolist() == [0, 1]

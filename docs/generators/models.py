@@ -15,12 +15,13 @@ from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.gate.gate import STANDARD
-from suffice.retrieval.bridge import SHIPPED
+from suffice.retrieval.bridge import SHIPPED, SHIPPED_UNTITLED
 from suffice.storage import MANIFEST
 from suffice_research import hipporag
 from suffice_research.bridge_quality import SHIPPED_MODEL
 from suffice_research.judge_study import SEEN
 from suffice_research.training import gate_baselines
+from suffice_research.training.bridge_untitled import ABOVE_HYBRID
 from suffice_research.training.gate import JUDGED, QUESTIONS
 from suffice_research.training.sources import SOURCES
 
@@ -249,6 +250,8 @@ FAST, QUALITY, HELD = (
     RUNS / "bridge-quality.json",
     RUNS / "bridge-quality-held.json",
 )
+UNTITLED = RUNS / "bridge-untitled.json"
+UNTITLED_LOSS = 0.08  # of complete@5, at most, when all titles are removed
 SPEED = RESULTS / "performance-bridge.md"
 SEED, METRICS = 42, ("recall", "complete")
 BRIDGE_SETS = {"2wikimultihopqa": "2Wiki", "hotpotqa": "HotpotQA", "musique": "MuSiQue"}
@@ -261,6 +264,7 @@ BRIDGE_FLOORS: Mapping[str, tuple[float, float]] = {
 PROTOCOLS = {"": "five folds", ", left out": "left out"}
 BRIDGE_COMMANDS = {
     "fast": "python -m suffice_research.training.bridge --data $DATA --study docs/results/runs/bridge-fast.json",
+    "untitled": "python -m suffice_research.training.bridge_untitled --data $DATA --study docs/results/runs/bridge-untitled.json",
     "quality": "python -m docs.generators.measure bridge --data $DATA    # counts; choosing again needs a GPU: python -m suffice_research.training.scorer_study",
 }
 
@@ -292,6 +296,16 @@ have. They were taken over from notes that came with the data, not checked in th
 """
 
 
+WITHOUT_TITLES = """Where most candidates of a question have no title, another ranker decides: [decision
+41](../decisions/0041-no-titles.md). All questions here are ones that it has not learned from. First the three sets with all titles
+removed. *With titles* is the figure by folds at the top of this page, over more questions; at most {loss:.2f} below it is to be
+reached, in parentheses.
+"""
+EVERYDAY = """Our everyday texts pooled into one corpus without titles; {above:.2f} above hybrid is to be reached. *Kept files* are those
+of which nothing was learned.
+"""
+
+
 def bridge_studies() -> dict[str, Study]:
     """The stored studies, by preset."""
     return {
@@ -319,6 +333,8 @@ def _bridge_lines(found: Mapping[str, Study]) -> Iterator[str]:
         yield "News with metadata, four documents, beside hybrid-metagraph on the same questions, which is to be reached.\n"
         yield "`quality` was not measured there.\n"
         yield found["fast"].table("News").to_markdown()
+        if UNTITLED.is_file():
+            yield from _without_titles(found["fast"], Study.load(UNTITLED))
         yield "## What limits `fast`\n"
         yield "Incomplete questions by folds, counted by the first cause that holds.\n"
         yield found["fast"].table("Causes").to_markdown()
@@ -326,6 +342,36 @@ def _bridge_lines(found: Mapping[str, Study]) -> Iterator[str]:
         yield "18](../decisions/0018-set-scorer.md).\n"
     yield from _index_cost()
     yield CHANGES_AFTER_RESULTS
+
+
+def _without_titles(titled: Study, untitled: Study) -> Iterator[str]:
+    yield "## Without titles\n"
+    yield f"    {BRIDGE_COMMANDS['untitled']}\n"
+    yield WITHOUT_TITLES.format(loss=UNTITLED_LOSS)
+    table = untitled.table("No titles")
+    column = table.columns.index
+    rows: list[tuple[Cell, ...]] = []
+    for row in table.rows:
+        before = goal = None
+        if row[0] in BRIDGE_SETS:
+            before = _bridge_figure(titled, "fast", str(row[0]), "complete@5").measured
+            goal = (
+                before.value - UNTITLED_LOSS
+                if isinstance(before, Interval) and before.value
+                else None
+            )
+        reached = row[column("complete@5")]
+        ours = WithPublished(reached, goal) if isinstance(reached, Interval) else None
+        rows.append((row[0], row[1], before, ours, row[column("complete@5, hybrid")]))
+    columns = ("data set", "n", "with titles", "without", "hybrid, without")
+    plain, everyday = Table("complete@5", columns, tuple(rows)), untitled.table("Everyday")
+    yield plain.to_markdown()
+    yield EVERYDAY.format(above=ABOVE_HYBRID)
+    yield everyday.to_markdown()
+    yield "Not reached, complete@5:\n"
+    yield from _short_cells("titles removed", plain)
+    yield from _short_cells("everyday", everyday)
+    yield ""
 
 
 def comparison_table(found: Mapping[str, Study]) -> Table:
@@ -380,13 +426,16 @@ def _shortfalls(found: Mapping[str, Study]) -> Iterator[str]:
     yield "Not reached:\n"
     for preset, study in found.items():
         for title in ("Bridge", "News") if preset == "fast" else ("Bridge",):
-            table = study.table(title)
-            for row in table.rows:
-                for column, cell in zip(table.columns, row):
-                    behind = cell.difference.value if isinstance(cell, WithPublished) else None
-                    if behind is not None and behind < 0:
-                        yield f"- `{preset}`, {row[0]}: {column} is {-100 * behind:.1f} points short"
+            yield from _short_cells(f"`{preset}`", study.table(title))
     yield ""
+
+
+def _short_cells(label: str, table: Table) -> Iterator[str]:
+    for row in table.rows:
+        for column, cell in zip(table.columns, row):
+            behind = cell.difference.value if isinstance(cell, WithPublished) else None
+            if behind is not None and behind < 0:
+                yield f"- {label}, {row[0]}: {column} is {-100 * behind:.1f} points short"
 
 
 def _index_cost() -> Iterator[str]:
@@ -440,14 +489,28 @@ others](../results/bridge.md).
 
 {study.table("Bridge").to_markdown()}
 {study.table("News").to_markdown()}
+## Where candidates have no titles
+
+`models/bridge-untitled` ({_size(SHIPPED_UNTITLED)}) decides where most candidates of a question have no title. It learned from
+{_counted(_manifest(SHIPPED_UNTITLED)["settings"]["questions"])}. Made by
+
+    {BRIDGE_COMMANDS["untitled"]}
+
+[Its figures](../results/bridge.md#without-titles).
+
 ## Limits
 
 - English; Wikipedia passages and news. Names are found by capital letters: a script without them has words and vectors only.
 - Titles that are common nouns are followed only where they are written as names.
-- A document without a title counts as about the name that its text opens with, if a verb follows; it was fitted on titled ones.
+- A document without a title counts as about the name, quoted title or defined term that its text opens with. Titles that are file names
+  or running numbers count as titles.
 - On a corpus where metadata says more than names do, one that was not fitted there is below hybrid-metagraph: fit your own.
 - It says what is worth reading next, not whether a text is true; who writes a document can write names into it.
 """
+
+
+def _counted(questions: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} questions of {name}" for name, count in questions.items())
 
 
 def scorer_card(study: Study) -> str:

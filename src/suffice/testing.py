@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Protocol
 
@@ -20,6 +21,8 @@ import numpy.typing as npt
 from suffice.errors import InputError
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Encoder, Retriever, Store, StoreQuery
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.name_links import name_links
 from suffice.types import Condition, DocId, Document, Field, Filter, Hit
 
 __all__ = [
@@ -373,6 +376,23 @@ def _generations_grow_with_every_write(make: MakeStore) -> None:
     _expect("reading and deleting nothing leave it", store.generation, seen[-1])
 
 
+def _links_are_those_of_the_documents(make: MakeStore) -> None:
+    """With titles and without, and after a document is replaced and another is gone."""
+    for documents in (VILLAGE, tuple(replace(one, title="") for one in VILLAGE)):
+        store, memory = make(), MemoryStore()
+        for one in (store, memory):
+            one.put(documents, VILLAGE_VECTORS)
+            one.put([replace(documents[0], text="Ada Lovelace met Lord Byron, code x-200.")])
+            one.put([Document("note", "Whoever has x-200 may ask Lord Byron.")])
+            one.delete(["river"])
+        found, expected = (name_links(one.documents) for one in (store, memory))
+        _expect("ids of links", found.ids, expected.ids)
+        for part in ("borne", "mentioned"):
+            rows = [getattr(one, part) for one in (found, expected)]
+            lists = [[one.row(at).tolist() for at in range(len(found.ids))] for one in rows]
+            _expect(f"names of documents, {part}", *lists)
+
+
 STORE_CHECKS: tuple[StoreCheck, ...] = (
     _an_empty_store_answers,
     _documents_come_back_as_they_went_in,
@@ -388,6 +408,7 @@ STORE_CHECKS: tuple[StoreCheck, ...] = (
     _strange_texts_are_stored,
     _bad_input_is_refused_and_changes_nothing,
     _generations_grow_with_every_write,
+    _links_are_those_of_the_documents,
 )
 
 

@@ -87,10 +87,12 @@ def _use_gate(preset: str) -> None:
 def _use_ranker() -> None:
     import numpy as np
 
-    from suffice.retrieval.bridge import TreeRanker
-    from suffice.retrieval.candidate_pool import FEATURES
+    from suffice.retrieval.bridge import RankerByTitles
+    from suffice.retrieval.candidate_pool import COLUMN, FEATURES
 
-    TreeRanker.load().p(np.zeros((1, len(FEATURES))))
+    rows = np.zeros((2, len(FEATURES)))
+    rows[1, COLUMN["untitled"]] = 1
+    RankerByTitles.load().p(rows)
 
 
 def _try_shipped(name: str, needed_for: str, use: Callable[[], object]) -> Finding:

@@ -26,9 +26,15 @@ from suffice.evaluation.searching import index_documents
 from suffice.evaluation.significance import Interval, interval
 from suffice.gate.model import trees_to_onnx
 from suffice.protocols import Encoder, Progress
-from suffice.retrieval.bridge import BridgeRetriever, Ranker, TreeRanker, WeightedRanker
+from suffice.retrieval.bridge import (
+    BridgeRetriever,
+    Ranker,
+    RankerByTitles,
+    TreeRanker,
+    WeightedRanker,
+)
 from suffice.retrieval.builtin import bridge
-from suffice.retrieval.candidate_pool import FEATURES, CandidatePool
+from suffice.retrieval.candidate_pool import COLUMN, FEATURES, TITLED_FEATURES, CandidatePool
 from suffice.types import DocId
 
 __all__ = ["BridgeQuestions", "CandidateStates", "FittedRanker", "fit_own_ranker", "fit_ranker"]
@@ -126,15 +132,27 @@ class CandidateStates:
         )
 
 
-def candidate_states(training: BridgeQuestions, *, seed: int = SEED) -> CandidateStates:
+@dataclass(frozen=True)
+class _Draw:
+    """How candidates of a state are drawn."""
+
+    seed: int
+    best: int
+    others: int
+
+
+def candidate_states(
+    training: BridgeQuestions, *, seed: int = SEED, best: int = BEST, others: int = OTHERS
+) -> CandidateStates:
     """The states of every question. Each weighs 1, however many candidates it has."""
+    draw = _Draw(seed, best, others)
     retriever = training.bridge.with_ranker(WeightedRanker())
     parts: list[CandidateStates] = []
     for start in range(0, len(training.questions), BATCH):
         batch = training.questions[start : start + BATCH]
         pools = training.pools[start : start + BATCH]
         for walk in (_along_paths, _holding_parts):
-            for at, rows, needed in walk(retriever, pools, batch, seed):
+            for at, rows, needed in walk(retriever, pools, batch, draw):
                 size = len(rows)
                 number, weight = np.full(size, start + at), np.full(size, 1 / size, np.float32)
                 parts.append(CandidateStates(rows, needed, number, weight))
@@ -154,7 +172,7 @@ def _along_paths(
     retriever: BridgeRetriever,
     pools: Sequence[CandidatePool],
     questions: Sequence[GoldQuestion],
-    seed: int,
+    draw: _Draw,
 ) -> Iterator[_State]:
     for pool in pools:  # an earlier choice may have left something held
         pool.release()
@@ -162,7 +180,7 @@ def _along_paths(
         if 0 < step <= retriever.hops:
             retriever.follow(pools)
         for at, (pool, p) in enumerate(zip(pools, retriever.rank(pools))):
-            yield from _state(at, pool, p, questions[at], seed + step)
+            yield from _state(at, pool, p, questions[at], draw, step)
             if len(pool.held) < len(pool):
                 pool.hold(int(np.argmax(p)))
 
@@ -171,12 +189,12 @@ def _holding_parts(
     retriever: BridgeRetriever,
     pools: Sequence[CandidatePool],
     questions: Sequence[GoldQuestion],
-    seed: int,
+    draw: _Draw,
 ) -> Iterator[_State]:
     for turn in range(PARTS):
         for pool, question in zip(pools, questions):
             pool.release()
-            rng = _rng(question, seed + 100 + turn)
+            rng = _rng(question, draw.seed + 100 + turn)
             gold = sorted(pool.at[one] for one in question.gold.doc_ids if one in pool.at)
             if len(gold) > 1:
                 for at in rng.permutation(gold)[: rng.integers(1, len(gold))].tolist():
@@ -184,21 +202,27 @@ def _holding_parts(
         retriever.follow(pools)
         for at, (pool, p) in enumerate(zip(pools, retriever.rank(pools))):
             if pool.held:
-                yield from _state(at, pool, p, questions[at], seed + 200 + turn)
+                yield from _state(at, pool, p, questions[at], draw, 200 + turn)
     for pool in pools:
         pool.release()
 
 
 def _state(
-    at: int, pool: CandidatePool, p: npt.NDArray[Any], question: GoldQuestion, seed: int
+    at: int,
+    pool: CandidatePool,
+    p: npt.NDArray[Any],
+    question: GoldQuestion,
+    draw: _Draw,
+    step: int,
 ) -> Iterator[_State]:
     """A state if some gold is still to be found: all needed, the best and some other candidates."""
     needed = np.array([doc_id in question.gold.doc_ids for doc_id in pool.ids], dtype=bool)
     needed[pool.held] = False
     if needed.any():
-        rng = _rng(question, seed)
-        chosen = {*np.flatnonzero(needed).tolist(), *np.argsort(-p, kind="stable")[:BEST].tolist()}
-        chosen |= set(rng.choice(len(pool), size=min(OTHERS, len(pool)), replace=False).tolist())
+        rng = _rng(question, draw.seed + step)
+        best = np.argsort(-p, kind="stable")[: draw.best].tolist()
+        others = rng.choice(len(pool), size=min(draw.others, len(pool)), replace=False).tolist()
+        chosen = {*np.flatnonzero(needed).tolist(), *best, *others}
         kept = np.array(sorted(chosen - set(pool.held)))
         yield at, pool.features()[kept], needed[kept]
 
@@ -214,7 +238,10 @@ def _rng(question: GoldQuestion, seed: int) -> np.random.Generator:
 def fit_ranker(
     states: Sequence[CandidateStates], *, seed: int = SEED, trees: Mapping[str, Any] | None = None
 ) -> TreeRanker:
-    """A ranker from the states of one or several data sets."""
+    """A ranker from the states of one or several data sets.
+
+    Where no state is one without titles, of the features that are known there.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     rows = np.concatenate([one.rows for one in states])
@@ -225,11 +252,13 @@ def fit_ranker(
             "a ranker needs candidates that are needed and others that are not",
             hint="give more questions with gold",
         )
+    known = FEATURES if rows[:, COLUMN["untitled"]].any() else TITLED_FEATURES
     model = HistGradientBoostingClassifier(
-        monotonic_cst=[one.direction for one in FEATURES], random_state=seed, **(trees or TREES)
+        monotonic_cst=[one.direction for one in known], random_state=seed, **(trees or TREES)
     )
-    model.fit(round_to_levels(rows), needed, sample_weight=weight / weight.mean())
-    return TreeRanker(trees_to_onnx(model, len(FEATURES)))
+    levels = round_to_levels(rows[:, : len(known)])
+    model.fit(levels, needed, sample_weight=weight / weight.mean())
+    return TreeRanker(trees_to_onnx(model, len(known)), len(known))
 
 
 def round_to_levels(rows: Floats) -> Floats:
@@ -283,7 +312,7 @@ def fit_own_ranker(
         if progress is not None:
             progress("folds", fold + 1, FOLDS)
     own_ids = [by_folds[at] for at in range(count)]
-    shipped_ids = training.choose(TreeRanker.load(), np.arange(count), k)
+    shipped_ids = training.choose(RankerByTitles.load(), np.arange(count), k)
     gold = [one.gold.doc_ids for one in training.questions]
     own, shipped = (
         interval(judge_rankings(ids, gold, depth=k), f"complete@{k}", seed=seed)

@@ -5,6 +5,7 @@
     corpus             documents in order, their metadata as columns, chunks
     search             search by words, by vectors, by several scores; reranking
     encoders           texts as vectors
+    word_vectors       how like the words of a text are to those of a question
     memory             a store in memory, BM25; `store_checks` is what all stores agree on
 
     phrase_matcher     which of many known names a text contains

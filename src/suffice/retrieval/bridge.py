@@ -22,6 +22,7 @@ from suffice.protocols import Encoder, Store, StoreQuery, documents_by_id
 from suffice.retrieval.candidate_pool import (
     COLUMN,
     FEATURES,
+    TITLED_FEATURES,
     CandidatePool,
     question_terms,
 )
@@ -32,6 +33,7 @@ from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.retrieval.name_links import NameLinks
 from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_search, name_parts
 from suffice.retrieval.search import VectorSearch
+from suffice.retrieval.word_vectors import WordVectors
 from suffice.storage import new_artefact, open_artefact, readable_file, write_atomically
 from suffice.storage.artefacts import OnnxTrees
 from suffice.types import DocId, Document, Hit
@@ -42,6 +44,7 @@ Reasons = dict[DocId, dict[str, float]]
 
 KIND, VERSION, MODEL = "bridge-ranker", 1, "ranker.onnx"
 SHIPPED = Path(__file__).parent.parent / "models" / "bridge-fast"
+SHIPPED_UNTITLED = SHIPPED.with_name("bridge-untitled")
 RETRAIN = "python -m suffice_research.training.bridge"
 REFIT = "fit it again: suffice fit --bridge … --out {path}"
 
@@ -84,19 +87,23 @@ class WeightedRanker:
 
 
 class TreeRanker(OnnxTrees):
-    """Boosted trees over FEATURES."""
+    """Boosted trees over FEATURES, or over the first `columns` of them."""
 
-    def __init__(self, content: bytes) -> None:
-        super().__init__(content, columns=len(FEATURES), hint=REFIT.format(path="PATH"))
+    def __init__(self, content: bytes, columns: int = len(FEATURES)) -> None:
+        super().__init__(content, columns=columns, hint=REFIT.format(path="PATH"))
+        self.columns = columns
+
+    def p(self, rows: Floats) -> Floats:
+        return super().p(rows[:, : self.columns])
 
     def save(
         self, path: Path, *, card: Mapping[str, Any] | None = None, seed: int | None = None
     ) -> None:
         """Write the ranker as an artefact folder; `card` says what it was fitted on."""
-        settings = {**(card or {}), "schema": features_hash()}
+        settings = {**(card or {}), "schema": features_hash(self.columns)}
         columns = [
             {"name": one.name, "description": one.description, "direction": one.direction}
-            for one in FEATURES
+            for one in FEATURES[: self.columns]
         ]
         path = Path(path)
         with new_artefact(path, kind=KIND, version=VERSION, settings=settings, seed=seed) as folder:
@@ -104,19 +111,47 @@ class TreeRanker(OnnxTrees):
             write_atomically(folder / "features.json", json.dumps(columns, indent=1) + "\n")
 
     @classmethod
-    def load(cls, path: Path | None = None) -> TreeRanker:
-        """The ranker in this folder, by default the shipped one."""
-        folder = SHIPPED if path is None else Path(path)
-        refit = RETRAIN if path is None else REFIT.format(path=folder)
+    def load(cls, path: Path = SHIPPED) -> TreeRanker:
+        """The ranker in this folder, by default the shipped one for documents with titles."""
+        folder = Path(path)
+        refit = RETRAIN if folder in (SHIPPED, SHIPPED_UNTITLED) else REFIT.format(path=folder)
         manifest = open_artefact(folder, kind=KIND, version=VERSION, rebuild=refit)
-        if manifest.settings.get("schema") != features_hash():
-            raise NotReadyError(f"{folder} was fitted on other features", hint=refit)
-        return cls(np.fromfile(readable_file(folder / MODEL), dtype=np.uint8).tobytes())
+        schema = manifest.settings.get("schema")
+        for columns in (len(FEATURES), len(TITLED_FEATURES)):
+            if schema == features_hash(columns):
+                content = np.fromfile(readable_file(folder / MODEL), dtype=np.uint8).tobytes()
+                return cls(content, columns)
+        raise NotReadyError(f"{folder} was fitted on other features", hint=refit)
 
 
-def features_hash() -> str:
-    """A hash of the feature names: a ranker fitted on others cannot be used."""
-    return hashlib.sha256(json.dumps([one.name for one in FEATURES]).encode()).hexdigest()
+def features_hash(columns: int) -> str:
+    """A hash of the names of the first features: a ranker fitted on others cannot be used."""
+    named = [one.name for one in FEATURES[:columns]]
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()
+
+
+class RankerByTitles:
+    """One ranker for questions whose candidates have titles, and one for the others.
+
+    A title that is a name says more than anything else where there is one. A ranker of both kinds
+    of text trusts it too little in the one and misses it in the other.
+    """
+
+    def __init__(self, titled: Ranker, untitled: Ranker) -> None:
+        self._rankers = titled, untitled
+
+    @classmethod
+    def load(cls) -> RankerByTitles:
+        """The two that ship."""
+        return cls(TreeRanker.load(SHIPPED), TreeRanker.load(SHIPPED_UNTITLED))
+
+    def p(self, rows: Floats) -> Floats:
+        untitled = rows[:, COLUMN["untitled"]] > 0
+        p = np.zeros(len(rows))
+        for ranker, which in zip(self._rankers, (~untitled, untitled)):
+            if which.any():
+                p[which] = ranker.p(rows[which])
+        return p
 
 
 class BridgeRetriever:
@@ -144,8 +179,9 @@ class BridgeRetriever:
     ) -> None:
         self.store, self.links, self.ranker, self.vocabulary = store, links, ranker, vocabulary
         self.depth, self.near, self.hops = depth, near or depth, hops
-        self.expanded, self.asks = expanded, asks
+        self.expanded, self.asks, self.encoder = expanded, asks, encoder
         self._vectors = VectorSearch(store, encoder)
+        self._words = WordVectors.of(encoder)
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
@@ -191,7 +227,7 @@ class BridgeRetriever:
         for at, (question, text, near, agreeing) in enumerate(zip(questions, *lists)):
             near = self._rescale(near)
             terms = question_terms(question, names[at], self.links, metadata[at])
-            pools.append(CandidatePool(terms, self.links, text, near))
+            pools.append(CandidatePool(terms, self.links, text, near, self._words))
             found: Reasons = {}
             sources = (("bm25", text), ("dense", near[: self.near]), ("metadata", agreeing))
             for name, hits in sources:

@@ -14,13 +14,14 @@ from typing import Any
 from suffice.errors import InputError, did_you_mean
 from suffice.protocols import Encoder, Extractor, Reranker, Retriever, Store
 from suffice.registry import ENCODERS, RERANKERS, RETRIEVERS
-from suffice.retrieval.bridge import BridgeRetriever, Ranker, TreeRanker
+from suffice.retrieval.bridge import BridgeRetriever, Ranker, RankerByTitles
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.memory import Bm25
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.retrieval.search import (
+    BM25_AND_DENSE,
     ListFusion,
     RerankRetriever,
     SignalRetriever,
@@ -31,9 +32,6 @@ from suffice.retrieval.soft_filter import SoftFilter, SourceQuota, SpreadRetriev
 
 DEFAULT_ENCODER = "wordllama"
 DEFAULT_RERANKER = "ms-marco-MiniLM-L-12-v2"
-# Static vectors know less than words; docs/decisions/0006-lexical.md has the figures. Give a
-# stronger encoder more.
-BM25_AND_DENSE = (0.7, 0.3)
 RESEARCH_RETRIEVERS = (
     "tfidf metadata-tfidf dense-proxy graph hybrid-metagraph bm25-title tfidf-word "
     "tfidf-char hybrid-title hybrid-title-paper ppr iterative bridge-quality"
@@ -175,7 +173,7 @@ def bridge(
         store,
         _open_encoder(encoder),
         links if links is not None else name_links(store.documents),
-        ranker or TreeRanker.load(),
+        ranker or RankerByTitles.load(),
         vocabulary=vocabulary,
         depth=depth,
     )

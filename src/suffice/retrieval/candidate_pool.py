@@ -10,13 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from suffice.lexicon import FUNCTION_WORDS
 from suffice.retrieval.metadata import Mentions, matching_metadata
-from suffice.retrieval.name_links import NameLinks, stem, subject
+from suffice.retrieval.name_links import NameLinks, codes, stem, subject_names
+from suffice.retrieval.search import BM25_AND_DENSE, convex_combination
+from suffice.retrieval.word_vectors import WordVectors
 from suffice.text import bare_title, names, title_key, tokens
 from suffice.types import DocId, Document, Hit, RetrieverScore
 
@@ -82,11 +86,23 @@ BASE_FEATURES = (
     Feature("names_left", "Share of the question's names that no held document has."),
     Feature("bridges", "How many candidates a held document leads to."),
 )
-FEATURES = (
+TITLED_FEATURES = (
     *BASE_FEATURES,
     Feature("asked_rank", "One over its best rank in a search that a held document asked.", 1),
     Feature("shared_context", "Share of the question beside a rare name that a held one has.", 1),
     Feature("shared_rarity", "How rare the rarest of these names is.", 1),
+)
+FEATURES = (
+    *TITLED_FEATURES,  # the rest is known where most candidates have no title, and 0 elsewhere
+    Feature("fused", "What text and vector search together give it, divided by the best.", 1),
+    Feature("fused_rank", "One over its rank by that; 0 where neither search found it.", 1),
+    Feature("pairs", "Share of the question's pairs of neighbouring words that it has.", 1),
+    Feature("sentence", "Share of the question that its best sentence covers.", 1),
+    Feature("alike", "How much of the question words of like meaning cover.", 1),
+    Feature("alike_best", "The same, divided by the best of the candidates.", 1),
+    Feature("alike_adds", "How much of that no held document covers as well.", 1),
+    Feature("length", "Logarithm of the length of its text."),
+    Feature("untitled", "Most candidates have no title."),
 )
 COLUMN = {feature.name: at for at, feature in enumerate(FEATURES)}
 
@@ -104,6 +120,8 @@ class QuestionTerms:
     metadata: Mentions | None = None
     words: int = 0
     compares: bool = False
+    asked: tuple[str, ...] = ()  # all its words
+    pairs: tuple[str, ...] = ()  # patterns of its neighbouring words
 
 
 def question_terms(
@@ -123,6 +141,7 @@ def question_terms(
     patterns = tuple(f" {one}" if len(one) > 4 and one.isalpha() else f" {one} " for one in stems)
     weights = weights / (float(weights.sum()) or 1.0)
     compares = not _COMPARING.isdisjoint(words)
+    pairs = [one for one in dict.fromkeys(pairwise(words)) if not FUNCTION_WORDS.issuperset(one)]
     return QuestionTerms(
         question,
         stems,
@@ -133,16 +152,25 @@ def question_terms(
         metadata or None,
         len(words),
         compares,
+        tuple(words),
+        tuple(f" {one} {other} " for one, other in pairs),
     )
 
 
 class CandidatePool:
     """Candidates in the order they joined; `held` are the positions of those chosen, in order."""
 
+    titled = True  # whether most of the first candidates have a title
+
     def __init__(
-        self, question: QuestionTerms, links: NameLinks, bm25: Sequence[Hit], dense: Sequence[Hit]
+        self,
+        question: QuestionTerms,
+        links: NameLinks,
+        bm25: Sequence[Hit],
+        dense: Sequence[Hit],
+        words: WordVectors | None = None,
     ) -> None:
-        self.question, self.links = question, links
+        self.question, self.links, self._words = question, links, words
         self.ids: list[DocId] = []
         self.at: dict[DocId, int] = {}
         self.documents: list[Document] = []
@@ -158,10 +186,13 @@ class CandidatePool:
         scores = [score for _, score in self._dense.values()]
         self._dense_top = max(max(scores, default=0.0), 1e-6)
         self._dense_low = min(scores, default=0.0)
+        self._found = bm25, dense
         self._texts: list[str] = []
         self._keys: list[str] = []
+        self._other_keys: list[list[str]] = []  # of a subject: other ways to write its name
         self._rows: list[int] = []  # in the links, -1 for a document that came later
         self._has: Bools = np.zeros((0, len(question.patterns)), np.bool_)
+        self._alike: Floats = np.zeros((0, len(question.patterns)), np.float32)
         self._base: Floats = np.zeros((0, len(FEATURES)), np.float32)
         self._raw_bm25: Floats = np.zeros(0, np.float32)
         self._metadata: list[frozenset[str]] = []
@@ -192,9 +223,10 @@ class CandidatePool:
             for doc_id in self.ids[end:]:
                 del self.at[doc_id]
             lists = (self.ids, self.documents, self.reasons, self._texts, self._keys, self._rows)
-            for one in (*lists, self._metadata):
+            for one in (*lists, self._metadata, self._other_keys):
                 del one[end:]
             self._has, self._base = self._has[:end], self._base[:end]
+            self._alike = self._alike[:end]
             self._raw_bm25 = self._raw_bm25[:end]
             self._link()
         self._asked.clear()
@@ -213,6 +245,8 @@ class CandidatePool:
         new = [document for document in documents if document.doc_id not in self.at]
         if not new:
             return
+        if not self.ids:
+            self.titled = 2 * sum(bool(one.title) for one in new) >= len(new)
         for document in new:
             self.at[document.doc_id] = len(self.ids)
             self.ids.append(document.doc_id)
@@ -233,7 +267,8 @@ class CandidatePool:
         question = self.question
         known = set(question.stems)
         beside = " ".join(self._best_sentences(self.documents[at].text))
-        found = [one for one in names(beside) if not known.issuperset(map(stem, tokens(one)))]
+        named = names(beside) if self.titled else [*names(beside), *codes(beside)]
+        found = [one for one in named if not known.issuperset(map(stem, tokens(one)))]
         if not found:
             rest = dict.fromkeys(tokens(beside))
             rare = [one for one in rest if one not in FUNCTION_WORDS and stem(one) not in known]
@@ -261,12 +296,15 @@ class CandidatePool:
         """Words, ranks and metadata: what a candidate is worth without the others."""
         question = self.question
         texts = [_pad(one.text[:MAX_CHARS]) for one in new]
-        titles = [_pad(one.title) for one in new]
-        self._keys += [
-            (_pad(bare_title(one.title)) if ")" in one.title else title).strip()
-            or _pad(subject(one.text)).strip()
-            for one, title in zip(new, titles)
+        variants = [[one.title] if one.title else subject_names(one.text) or [""] for one in new]
+        asked = set(question.asked)
+        titles = [
+            _pad(next((one for one in some if asked.issuperset(tokens(one))), some[0]))
+            for some in variants
         ]
+        called = [some[0] for some in variants]
+        self._keys += [_pad(bare_title(one) if ")" in one else one).strip() for one in called]
+        self._other_keys += [[_pad(one).strip() for one in some[1:]] for some in variants]
         in_title = _count(titles, question.patterns)
         counts = _count(texts, question.patterns) + in_title
         lengths = np.array([len(text) for text in texts], np.float32)
@@ -285,12 +323,42 @@ class CandidatePool:
         base[:, COLUMN["question_words"]] = min(question.words, 50)
         base[:, COLUMN["question_names"]] = min(len(question.names), 8)
         base[:, COLUMN["question_compares"]] = question.compares
+        if not self.titled:
+            self._describe_untitled(new, texts, counts > 0, base)
         if question.metadata is not None:
             self._metadata += [frozenset(matching_metadata(question.metadata, one)) for one in new]
         self._texts += texts
         self._has = np.concatenate([self._has, counts > 0])
         self._base = np.concatenate([self._base, base])
         self._raw_bm25 = np.concatenate([self._raw_bm25, raw.astype(np.float32)])
+
+    def _describe_untitled(
+        self, new: Sequence[Document], texts: Sequence[str], has: Bools, base: Floats
+    ) -> None:
+        """What a candidate says, read more closely: there are no titles to trust."""
+        question = self.question
+        base[:, COLUMN["untitled"]] = 1
+        fused = [self._fused.get(one.doc_id, (0.0, 0.0)) for one in new]
+        base[:, [COLUMN["fused"], COLUMN["fused_rank"]]] = fused
+        if question.pairs:
+            pairs = [sum(one in text for one in question.pairs) for text in texts]
+            base[:, COLUMN["pairs"]] = np.array(pairs, np.float32) / len(question.pairs)
+        base[:, COLUMN["sentence"]] = [self._best_sentence(one.text) for one in new]
+        base[:, COLUMN["length"]] = [np.log1p(len(text)) for text in texts]
+        alike = has.astype(np.float32)
+        if self._words is not None and question.content:
+            alike = np.maximum(alike, self._words.likeness(question.content, texts))
+        base[:, COLUMN["alike"]] = alike @ question.weights
+        self._alike = np.concatenate([self._alike, alike])
+
+    @cached_property
+    def _fused(self) -> dict[DocId, tuple[float, float]]:
+        return _fuse(*self._found)
+
+    def _best_sentence(self, text: str) -> float:
+        """The largest share of the question that one sentence of a text covers."""
+        cut = _SENTENCE.split(text[:MAX_CHARS])
+        return max(self._weight_in(_pad(one), self.question.weights) for one in cut)
 
     def _link(self) -> None:
         """What follows from names and titles, for all candidates: a new one may name an old one."""
@@ -389,10 +457,10 @@ class CandidatePool:
         """How much of the question is around the places where a held document names a candidate."""
         text = self._texts[at]
         for other in candidates:
-            key = self._keys[other]
-            if key and other != at and (around := _around(text, f" {key} ")):
-                share = self._weight_in(around, self.question.weights)
-                self._context[other] = max(self._context[other], share)
+            for key in (self._keys[other], *self._other_keys[other]):
+                if key and other != at and (around := _around(text, f" {key} ")):
+                    share = self._weight_in(around, self.question.weights)
+                    self._context[other] = max(self._context[other], share)
 
     def _read_beside(self, at: int, start: int) -> None:
         """How much of the rest of the question stands beside a rare name that a held one has."""
@@ -407,17 +475,25 @@ class CandidatePool:
         if not len(pairs):
             return
         rest = np.where(self._has[at], 0, self.question.weights)
+        most = float(rest.sum())
+        # The rarest first: most of the others then cannot change anything and need no reading.
+        pairs = pairs[np.argsort(-self._rarity[self._mentioned[pairs]], kind="stable")]
         for name, other in zip(self._mentioned[pairs].tolist(), self._mentioner[pairs].tolist()):
-            if other != at:
+            worth, best = float(self._rarity[name]), self._beside[other]
+            if other == at:
+                continue
+            best[1] = max(best[1], worth)
+            if worth * most > best[0]:
                 share = self._weight_in(_around(self._texts[other], keys[key_of[name]]), rest)
-                worth, best = self._rarity[name], self._beside[other]
-                best[:] = max(best[0], worth * share), max(best[1], worth)
+                best[0] = max(best[0], worth * share)
 
     def _names_of(self, at: int) -> tuple[list[str], Ints]:
         """The rare names of a document that are not in the question, and their numbers."""
         if at not in self._rare_names:
             asked, document = set(self.question.stems), self.documents[at]
-            found = names(f"{document.title}. {document.text[:MAX_CHARS]}")
+            text = document.text[:MAX_CHARS]
+            found = names(f"{document.title}. {text}")
+            found += [] if self.titled else codes(text)
             keys = [
                 one
                 for one in dict.fromkeys(map(title_key, found))
@@ -451,6 +527,11 @@ class CandidatePool:
         if self._metadata and self._carries.shape[1]:
             fresh = self._carries & ~self._carries[held].any(axis=0)
             rows[:, COLUMN["agrees_new"]] = fresh.mean(axis=1)
+        if not self.titled:
+            alike = rows[:, COLUMN["alike"]]
+            rows[:, COLUMN["alike_best"]] = alike / (alike[free].max(initial=0) or 1)
+            more = self._alike - self._alike[held].max(axis=0, initial=0)
+            rows[:, COLUMN["alike_adds"]] = np.maximum(more, 0) @ weights
         if held:
             self._read_held()
             self._link_to_held(rows, ~free)
@@ -508,6 +589,21 @@ def _pad(text: str) -> str:
 def _count(texts: Sequence[str], patterns: Sequence[str]) -> Floats:
     counts = [[text.count(one) for one in patterns] for text in texts]
     return np.array(counts, np.float32).reshape(len(texts), len(patterns))
+
+
+def _fuse(bm25: Sequence[Hit], dense: Sequence[Hit]) -> dict[DocId, tuple[float, float]]:
+    """Each hit's score as `hybrid` fuses them, divided by the best, and one over its rank."""
+    at: dict[DocId, int] = {}
+    for hit in (*bm25, *dense):
+        at.setdefault(hit.doc_id, len(at))
+    parts = np.full((2, 1, len(at)), np.nan, np.float32)
+    for part, hits in zip(parts, (bm25, dense)):
+        part[0, [at[hit.doc_id] for hit in hits]] = [hit.score or 0.0 for hit in hits]
+    (fused,) = convex_combination(parts, np.array(BM25_AND_DENSE, np.float32))
+    order = np.argsort(-fused, kind="stable").tolist()
+    rank = {one: 1 / place for place, one in enumerate(order, 1)}
+    best = float(fused.max(initial=0)) or 1.0
+    return {doc_id: (float(fused[one]) / best, rank[one]) for doc_id, one in at.items()}
 
 
 def _highest(group: Ints, values: Floats, count: int) -> Floats:

@@ -62,6 +62,10 @@ class WordLlamaEncoder:
             vectors[start : start + len(batch)] = unit_vectors(self._text_sums(batch))
         return vectors
 
+    def encode_words(self, words: Sequence[str]) -> Scores:
+        """(words, 256): see `suffice.retrieval.word_vectors`."""
+        return unit_vectors(self._word_sums([word[:MAX_WORD_CHARS] for word in words]))
+
     def _text_sums(self, texts: Sequence[str]) -> Scores:
         counts = [Counter(_words(text)) for text in texts]
         codes: dict[str, int] = {}

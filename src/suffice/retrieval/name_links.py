@@ -1,8 +1,8 @@
 """Name links: two documents share a name that one bears and the other mentions, or both mention.
 
 Built once, in two passes, linear in the text. A document bears its title and its aliases; without
-a title, the name that its text opens with. It mentions every name in its text: titles and aliases
-of others, its entities, and capitalised names that no document bears.
+a title, its subject: what its text opens with. It mentions every name in its text: titles and
+aliases of others, its entities, capitalised names that no document bears, ids and codes.
 
 A name is known by an 8-byte hash of its title key. Names that only one document mentions and none
 bears link nothing and are dropped, and so are doubtful mentions of names that are common words in
@@ -27,7 +27,7 @@ import numpy.typing as npt
 from suffice.errors import DataError, InputError
 from suffice.lexicon import FUNCTION_WORDS
 from suffice.retrieval.corpus import RaggedRows, duplicate_id
-from suffice.retrieval.phrase_matcher import NameKeys, PhraseMatcher, WordUse, is_small
+from suffice.retrieval.phrase_matcher import NameKeys, PhraseMatcher, TextMatches, WordUse, is_small
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
 from suffice.text import date_mentions, names, title_key, title_words, tokens
@@ -37,11 +37,41 @@ MAX_ALIASES = 8  # of a document: a text that opens with a list of names must no
 MAX_MENTIONS = 256  # of a document: a page that lists 100,000 others is no bridge to any of them
 MAX_STEMS = 2_000_000  # that are counted; beyond, those seen once are forgotten
 LEAD_CHARS = 300  # at the beginning of a text that can introduce its subject
+LIFE_CHARS = 160  # after a name that can say when a person lived
+MAX_SUBJECT_WORDS = 10
+MAX_SMALL = 3  # words without a capital in a subject: "Waterloo Bay massacre", "refund window"
 
-_KIND, _VERSION = "name-links", 3
+_KIND, _VERSION = "name-links", 4
 _REBUILD = "build the library again: suffice build"
 _VERB = re.compile(r"\s(?:is|was|are|were|has|had|refers)\s")
 _ARTICLE = re.compile(r"^(?:The|A|An)\s+")
+_QUOTED = re.compile(r"[\"“«]\s*([^\"“”«»\n]{2,80}?)\s*[\"”»]")
+# What ends the subject of a first sentence.
+_LEAD_END = re.compile(
+    r"\s(?:is|was|are|were|has|had|refers|means|includes?|consists?|took|became|began|born|or)\s"
+    r"|\s*[(;:\n\[]|\s(?:--|–|—)\s|(?<=[a-z]{3})[.!?](?:\s|$)"
+)
+_DEFINES = re.compile(r"\s(?:is|was|are|were)\s(?:an?|the|one)\s")
+_OPENERS = frozenset(
+    "after as at before by during for from he her his if in it its on our she since some that their"
+    " there these they this those until we when where while with you your".split()
+)  # of a sentence, and seldom of a title
+_INSIDE = frozenset(
+    "a al an and at bin da de del della den der di du for from ibn in la le of on the to v van von"
+    " with".split()
+)
+_CODE = re.compile(
+    r"(?<![\w.,/-])(?=[a-z0-9])(?:(?=[\w./:-]*[a-z])(?=[\w./:-]*\d)[a-z0-9]\w*(?:[./:-]\w+)*"
+    r"|\d+(?:[.-]\d+){2,3}|\d{4,12})(?![\w/-]|[.,]\d)"
+)
+_NO_CODE = re.compile(r"(?:1\d|20)\d\d(?:-\d\d)?|\d+-?[a-z]+")
+_SUFFIXES = frozenset("jr jr. sr sr. ii iii iv".split())
+_HONORIFICS = frozenset(
+    "captain colonel count countess dame doctor dr dr. general lady lord major mr mr. mrs mrs. ms"
+    " ms. prof prof. professor saint sir sister st st.".split()
+)
+_NICKNAME = re.compile(r"\s*[\"“]\s*([^\"“”()\s][^\"“”()]{1,30})[\"”]\s*")
+_LIFE = re.compile(r"[^(]{0,40}\([^)]*(?:\bborn\b|\d{4})|[\s,]*born\b")
 _KNOWN_AS = re.compile(
     r"\b(?:known(?:\s\w+){0,2}\s+as|called|nicknamed|abbreviated(?:\s\w+){0,2}\s+as|born|née|"
     r"formerly|officially|or)\s+(?:the\s+)?[\"“']?",
@@ -91,15 +121,114 @@ def aliases(title: str, text: str) -> list[str]:
 
 
 def subject(text: str) -> str:
-    """The name that a text opens with, if a verb follows: what it is about where no title says so.
+    """What a text opens with and goes on to speak of: its subject where no title says so.
 
-    subject("Ada Lovelace (born 1815) was an English countess.")     # Ada Lovelace
+        subject("Ada Lovelace (born 1815) was an English countess.")     # Ada Lovelace
+        subject("The refund window is 30 days.")                         # refund window
+
+    A name, a quoted title, or a defined term. Empty where the opening says nothing of the kind.
     """
-    lead = text[:LEAD_CHARS]
-    verb = _VERB.search(lead)
-    found = names(lead[: verb.start()]) if verb else []
-    opening = _ARTICLE.sub("", lead.lstrip())
-    return found[0] if found and opening.startswith(found[0]) else ""
+    lead = text[:LEAD_CHARS].lstrip(" \t\n,;*#>-").replace("- ", "-")
+    if quoted := _QUOTED.match(lead):
+        return quoted[1].rstrip(" ,")
+    lead = _ARTICLE.sub("", lead)
+    if title := _defined_title(lead):
+        return title
+    end = _LEAD_END.search(lead)
+    first, *rest = lead[: end.start() if end else len(lead)].split(",")
+    words, whole = _subject_words(first)
+    # "Wriothesley Russell, 2nd Duke of Bedford", but not "Ada Lovelace, a countess".
+    for part in rest if whole and words else ():
+        more, whole_part = _subject_words(part)
+        if not whole_part or not all(map(_is_large, more)) or not more:
+            break
+        words[-1] += ","
+        words += more
+    closed = whole and end is not None and end[0][0] not in ".!?" and not rest  # a verb follows
+    large = [_is_large(one) for one in words]
+    smalls = large.count(False)
+    if not smalls:
+        return " ".join(words) if whole or len(words) > 1 else ""
+    if closed and smalls <= MAX_SMALL and (not any(large) or _joins(words, large)):
+        return " ".join(words)  # "refund window", "Waterloo Bay massacre", "statue of Admiral Yi"
+    if closed and large[-1]:  # "English novelist Charles Dickens"
+        return " ".join(words[len(large) - large[::-1].index(False) :])
+    name = words[: large.index(False)]  # "Used only in league play" is none
+    return " ".join(name) if len(name) > 1 else ""
+
+
+def _defined_title(lead: str) -> str:
+    """The title of a work that opens like a sentence: "How to Get Away with Murder is a series"."""
+    defines = _DEFINES.search(lead)
+    words = re.split("[,(]", lead[: defines.start()])[0].split() if defines else []
+    if not 1 < len(words) <= MAX_SUBJECT_WORDS:
+        return ""
+    first = words[0].casefold()
+    opens = first in FUNCTION_WORDS and first not in _OPENERS and words[-1][0].isupper()
+    return " ".join(words) if opens and all(map(_is_large, words)) else ""
+
+
+def _joins(words: Sequence[str], large: Sequence[bool]) -> bool:
+    """Whether no small word stands right before a large one that it does not join to."""
+    pairs = zip(large, large[1:], words[1:])
+    return all(before or not after or word.casefold() in _INSIDE for before, after, word in pairs)
+
+
+def _subject_words(text: str) -> tuple[list[str], bool]:
+    """The words up to one that no name has inside, and whether there is none."""
+    words: list[str] = []
+    for word in text.split():
+        bare = word.strip(".'’").casefold()
+        # "Grace of My Heart": inside a name a capital is enough.
+        inside = bool(words) and (bare in _INSIDE or word[0].isupper())
+        if (bare in FUNCTION_WORDS and not inside) or len(words) == MAX_SUBJECT_WORDS:
+            break
+        words.append(word)
+    else:
+        return words, bool(words) and words[-1].casefold() not in _INSIDE
+    while words and words[-1].casefold() in _INSIDE:
+        words.pop()
+    return words, False
+
+
+def subject_names(text: str) -> list[str]:
+    """The subject of a text, and the ways in which other texts write the name of a person.
+
+        subject_names('John Kingsley "Joe" Orton (1933 – 1967) was an English playwright.')
+        # …, John Kingsley Orton, Joe Orton, John Orton, Kingsley Orton, John K. Orton, J. K. Orton
+
+    Empty where a text has no subject.
+    """
+    called = subject(text)
+    if not called:
+        return []
+    nick = _NICKNAME.search(called)
+    bare = _NICKNAME.sub(" ", called).partition(",")[0].split()
+    words = [one for one in bare if one.casefold() not in _HONORIFICS | _SUFFIXES]
+    after = text[text.find(called) + len(called) :][:LIFE_CHARS]
+    person = len(words) > 1 and all(one[0].isupper() or one in _INSIDE for one in words)
+    found = [called]
+    if person and (nick or len(words) < len(bare) or _LIFE.match(after)):
+        *given, last = words
+        initials = [f"{one[0]}." for one in given]
+        found += [" ".join(words), f"{given[0]} {last}", " ".join(words[-2:])]
+        found += [f"{nick[1].split()[-1]} {last}"] if nick else []
+        if len(given) > 1:
+            found += [" ".join((given[0], *initials[1:], last)), " ".join((*initials, last))]
+    return list(dict.fromkeys(found))
+
+
+def _is_large(word: str) -> bool:
+    """Whether a word of a name can be written so: with a capital, as a number, or joining two."""
+    return not word[0].islower() or word.casefold() in _INSIDE
+
+
+def codes(text: str) -> list[str]:
+    """Ids, codes and long numbers in order of first appearance: "x-200", "10.0.0.4", "8443".
+
+    Years and quantities ("7-day", "3pm") are none, nor are numbers below 1000.
+    """
+    return list(dict.fromkeys(one for one in _CODE.findall(text) if not _NO_CODE.fullmatch(one)))
 
 
 def initials(name: str, *, last: int | None = None) -> str:
@@ -170,7 +299,7 @@ class NameLinks:
         common = self._key_numbers[self.common]
         for question, found in zip(questions, self._matcher.find_in_questions(questions)):
             phrases = np.array([match.phrase for match in found.matches], np.int64)
-            others = self.numbers(map(title_key, names(question)))
+            others = self.numbers(map(title_key, (*names(question), *codes(question))))
             others = others[~np.isin(others, common)]
             both = np.concatenate([self._key_numbers[phrases], others])
             _, first = np.unique(both, return_index=True)
@@ -241,9 +370,7 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
         ids.setdefault(document.doc_id, len(ids))
         if len(ids) == len(borne_sizes):
             raise duplicate_id(document.doc_id)
-        called = document.title or subject(document.text)
-        own = [keys.add(title, small=is_small(called))] if (title := title_key(called)) else []
-        own += [keys.add(key, small=False) for key in aliases(called, document.text)]
+        own = _add_own_names(document, keys)
         borne_sizes.append(len(own))
         borne.extend(own)
     matcher = PhraseMatcher(keys.numbers, small=keys.small)
@@ -256,13 +383,7 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
         letters += len(document.text)
         stems = _count_stems(f"{document.title} {document.text}", stems)
         use.add(found.common, found.capital)
-        named: dict[int, bool] = {}  # in the order of the text; whether it is surely a name
-        for match in found.matches:
-            key = int(key_hashes[match.phrase])
-            named[key] = match.sure or named.get(key, False)
-        named |= {_hash(key): True for key in map(title_key, document.entities) if key}
-        for name in _capitalised_names(f"{document.title}. {document.text}"):
-            named.setdefault(_hash(name), False)
+        named = _mentions(document, found, key_hashes)
         sizes.append(min(len(named), MAX_MENTIONS))
         mentioned.extend(islice(named, MAX_MENTIONS))
         sure.extend(islice(named.values(), MAX_MENTIONS))
@@ -294,6 +415,34 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
         stems,
         letters / max(len(ids), 1),
     )
+
+
+def _add_own_names(document: Document, keys: NameKeys) -> list[int]:
+    """The numbers of the names that a document bears, its title or subject first."""
+    called, *others = [document.title] if document.title else subject_names(document.text) or [""]
+    own = [keys.add(title, small=is_small(called))] if (title := title_key(called)) else []
+    more = (*map(title_key, others), *aliases(called, document.text))
+    distinct = [one for one in dict.fromkeys(more) if one not in ("", title)]
+    return own + [keys.add(key, small=False) for key in distinct[:MAX_ALIASES]]
+
+
+def _mentions(
+    document: Document, found: TextMatches, key_hashes: npt.NDArray[np.uint64]
+) -> dict[int, bool]:
+    """The hashes of the names in a document in the order of its text, and whether each is surely a
+    name.
+    """
+    named: dict[int, bool] = {}
+    for match in found.matches:
+        key = int(key_hashes[match.phrase])
+        named[key] = match.sure or named.get(key, False)
+    named |= {_hash(key): True for key in map(title_key, document.entities) if key}
+    for name in _capitalised_names(f"{document.title}. {document.text}"):
+        named.setdefault(_hash(name), False)
+    if not document.title:  # where titles are names, the ranker has learned from names alone
+        for code in codes(document.text):
+            named.setdefault(_hash(title_key(code)), False)
+    return named
 
 
 def _capitalised_names(text: str) -> list[str]:

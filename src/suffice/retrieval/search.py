@@ -36,6 +36,9 @@ Floats = npt.NDArray[np.float64]
 # (parts, questions, columns) and a weight for each part -> (questions, columns).
 # nan: this part did not find that column.
 Fusion = Callable[[Scores, Scores], Scores]
+# Static vectors know less than words; docs/decisions/0006-lexical.md has the figures. Give a
+# stronger encoder more.
+BM25_AND_DENSE = (0.7, 0.3)
 RANK_OFFSET = 60  # of Cormack, Clarke and Büttcher: two second places outweigh one first place
 
 
