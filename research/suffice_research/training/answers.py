@@ -11,8 +11,11 @@ which `ask` answers is chosen on `stack` alone.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import io
 import json
 import shutil
+import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -39,6 +42,8 @@ from suffice.gate.reader import (
     REBUILD,
     SHIPPED_READER,
     Reader,
+    _Outputs,
+    _Window,
 )
 from suffice.numeric import sigmoid
 from suffice.storage import new_artefact, open_artefact, write_atomically
@@ -126,11 +131,48 @@ def draw_lists(
                 yield AnsweredList(name, case.question, chosen, gold if complete else ())
 
 
+class KeptReader(Reader):
+    """A reader that keeps in a file what its network says: rules, weights and the level can be
+    tried on the same lists without reading them again.
+    """
+
+    def __init__(self, folder: Path, file: Path) -> None:
+        super().__init__(folder, threads=1)
+        self._kept = sqlite3.connect(file, timeout=600, isolation_level=None)
+        self._kept.execute("CREATE TABLE IF NOT EXISTS said (key TEXT PRIMARY KEY, outputs BLOB)")
+        self._named = self.name
+
+    def _run(self, question: list[int], windows: list[_Window]) -> _Outputs:
+        read = [self._named, question, [(one.hit, one.ids) for one in windows]]
+        key = hashlib.sha256(json.dumps(read).encode()).hexdigest()
+        row = self._kept.execute("SELECT outputs FROM said WHERE key = ?", (key,)).fetchone()
+        if row is not None:
+            arrays = np.load(io.BytesIO(row[0]))
+            parts = (list(np.split(arrays[one], arrays[f"{one}_at"])) for one in ("marks", "spans"))
+            single = (arrays[one] for one in ("needed", "relevance"))
+            return _Outputs(
+                *single, float(arrays["complete"]), arrays["counts"], arrays["answer"], *parts
+            )
+        said = super()._run(question, windows)
+        file = io.BytesIO()
+        np.savez_compressed(
+            file, needed=said.needed, relevance=said.relevance, complete=np.array(said.complete),
+            counts=said.counts, answer=said.answer, **_joined("marks", said.evidence),
+            **_joined("spans", said.spans),
+        )  # fmt: skip
+        self._kept.execute("INSERT OR IGNORE INTO said VALUES (?, ?)", (key, file.getvalue()))
+        return said
+
+
+def _joined(name: str, parts: Sequence[Floats]) -> dict[str, npt.NDArray[Any]]:
+    return {name: np.concatenate(parts), f"{name}_at": np.cumsum([len(one) for one in parts])[:-1]}
+
+
 _READER: list[Reader] = []
 
 
-def _open(folder: Path) -> None:
-    _READER.append(Reader(folder, threads=1))
+def _open(folder: Path, readings: Path | None) -> None:
+    _READER.append(KeptReader(folder, readings) if readings else Reader(folder, threads=1))
 
 
 def _read(one: AnsweredList) -> AnsweredList:
@@ -150,13 +192,13 @@ def _read(one: AnsweredList) -> AnsweredList:
 
 
 def read_lists(
-    lists: Sequence[AnsweredList], folder: Path, say: ProgressLog, workers: int | None = None
+    lists: Sequence[AnsweredList], args: argparse.Namespace, say: ProgressLog
 ) -> list[AnsweredList]:
     """What the reader makes of each, with a process for each core unless told."""
     found = []
     spawn = get_context("spawn")
     with ProcessPoolExecutor(
-        workers, mp_context=spawn, initializer=_open, initargs=(folder,)
+        args.workers, mp_context=spawn, initializer=_open, initargs=(args.reader, args.readings)
     ) as pool:
         for one in pool.map(_read, lists, chunksize=4):
             found.append(one)
@@ -279,6 +321,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--level", type=float, help="to answer from; chosen unless told")
     parser.add_argument("--questions", type=int, default=80, help="of a source, at most")
+    parser.add_argument(
+        "--readings", type=Path, help="keep here what the reader says, and reuse it"
+    )
     parser.add_argument("--workers", type=int, help="processes; one for each core unless told")
     args = parser.parse_args(arguments)
     return exit_code(lambda: _run(args, ProgressLog()))
@@ -288,9 +333,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     cases = load_cases(args.data, [EVERYDAY])
     level = args.level
     if not args.study_only:
-        learned = read_lists(
-            [*draw_lists(cases, (STACK,), args.questions)], args.reader, say, args.workers
-        )
+        learned = read_lists([*draw_lists(cases, (STACK,), args.questions)], args, say)
         fitted = fit_weights(learned)
         save_weights(fitted, args.reader)
         best = choose_level(learned, fitted)
@@ -300,7 +343,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
         level = level or best
     weights = Reader(args.reader).answer_weights
     drawn = draw_lists(cases, (TEST, UNSEEN), args.questions)
-    judged = read_lists([*drawn, *direction_lists()], args.reader, say, args.workers)
+    judged = read_lists([*drawn, *direction_lists()], args, say)
     found = figures(judged, weights, level or AskPolicy().min_probability)
     found["questions"] = args.questions
     for name, row in found["sources"].items():

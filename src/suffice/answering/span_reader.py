@@ -22,7 +22,7 @@ from suffice.answering.answer_type import (
     parse_number,
 )
 from suffice.answering.extractive_reader import Passage, QuestionCues, Reading, stem
-from suffice.answering.roles import Agreement, agreement
+from suffice.answering.roles import Agreement, agreement, may_state, polarity
 from suffice.answering.rule_planner import two_choices
 from suffice.text import names, title_key, tokens
 from suffice.types import Citation, FoundAnswer
@@ -73,6 +73,8 @@ class SpanReader:
         def fits(said: str) -> bool:
             return _is_one_of(said, choices) if choices else has_form(said, answer_type)
 
+        if answer_type is AnswerType.YES_NO and (said := _said_plainly(question, passages)):
+            return said
         found = self.find(question, titles, texts, fits)
         if found is None or not found.text:
             return Reading(None, by=self.name)
@@ -80,9 +82,15 @@ class SpanReader:
         if not fits(found.text):
             return Reading(None, (cited,), 0.0, self.name)
         answer, p = found.text, found.p
-        if answer in cited.text and not choices:  # neither yes, nor no, nor a title
-            said = agreement(question, cited.text, answer)
-            if said is Agreement.CONTRADICTED:
+        if not choices:
+            said = Agreement.UNKNOWN  # of yes, no, and titles
+            if answer in cited.text:
+                said = agreement(question, cited.text, answer)
+            denied = said is Agreement.CONTRADICTED
+            doubtful = denied or (said is Agreement.UNKNOWN and p < STATED)
+            if doubtful and (stated := self._stated(question, passages, fits)):
+                return stated
+            if denied:
                 return Reading(None, (cited,), 0.0, self.name)
             p = max(p, STATED) if said is Agreement.STATED else p
         if answer_type is AnswerType.PERSON:
@@ -94,6 +102,31 @@ class SpanReader:
         if answer_type in EXACT and p >= RIVAL and others:
             return self._with_rival(question, answer_type, reading, others)
         return reading
+
+    def _stated(self, question: str, passages: Sequence[Passage], fits: Fits) -> Reading | None:
+        """The likeliest of the answers that a sentence states in plain words."""
+        able = [
+            (one, at, sentence)
+            for one in passages
+            for at, sentence in enumerate(one.sentences)
+            if may_state(question, sentence)
+        ]
+        if not able:
+            return None
+
+        def stating(said: str) -> Citation | None:
+            for one, at, sentence in able:
+                if said in sentence and agreement(question, sentence, said) is Agreement.STATED:
+                    return Citation(one.doc_id, at, sentence)
+            return None
+
+        titles, texts = (one.title for one, *_ in able), (sentence for *_, sentence in able)
+        found = self.find(
+            question, [*titles], [*texts], lambda said: fits(said) and bool(stating(said))
+        )
+        if found is None or not (cited := stating(found.text)) or not fits(found.text):
+            return None
+        return Reading(found.text, (cited,), max(found.p, STATED), self.name)
 
     def _with_rival(
         self,
@@ -119,6 +152,20 @@ class SpanReader:
         if not same or not _values_differ(reading.answer or "", found.text):
             return reading
         return replace(reading, citations=(first, second), rivals=(found.text,))
+
+
+def _said_plainly(question: str, passages: Sequence[Passage]) -> Reading | None:
+    """Yes or no, where sentences with all words of the question say so, and none the contrary."""
+    found = [
+        (said, Citation(one.doc_id, at, sentence))
+        for one in passages
+        for at, sentence in enumerate(one.sentences)
+        if (said := polarity(question, sentence)) is not None
+    ]
+    if len({said for said, _ in found}) != 1:
+        return None
+    (said, cited), *_ = found
+    return Reading("yes" if said else "no", (cited,), STATED, SpanReader.name)
 
 
 def _named(sentence: str) -> set[str]:

@@ -355,6 +355,8 @@ def _best_span(
         rest = logs[at, first : first + min(ANSWER_TOKENS, len(window.ids) - place), 1]
         for more in np.argsort(-rest, kind="stable")[:ANSWER_ENDS].tolist():
             start, end = window.offsets[place][0], window.offsets[place + more][1]
+            if start >= 0:
+                start, end = _whole_words(text, start, end)
             p = float(np.exp(logs[at, first, 0] + rest[more]))
             size = len(title) + 1  # titles end in front of the text's first character
             said = text[start:end] if start >= 0 else title[start + size : end + size]
@@ -368,6 +370,24 @@ def _best_span(
     best = max(fitting, key=lambda same: sum(one[0] for one in same))
     _, hit, start, end, said = max(best)
     return hit, start, end, said, min(sum(one[0] for one in best), 1.0)
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """The place with all of its first and its last word: "nightly.sh", of which "sh" is a token."""
+
+    def joins(at: int) -> bool:  # whether characters on both sides of this place are of one word
+        if not 0 < at < len(text):
+            return False
+        before, after = text[at - 1], text[at]
+        if after in "._/" and at + 1 < len(text):
+            return before.isalnum() and text[at + 1].isalnum()
+        return after.isalnum() and (before.isalnum() or (before in "._/" and joins(at - 1)))
+
+    while joins(start):
+        start -= 1
+    while joins(end):
+        end += 1
+    return start, end
 
 
 def _split(length: int, room: int) -> list[slice]:
