@@ -4,8 +4,9 @@ DIR` learns it, writes it beside the shipped reader, and measures it.
 From questions of part `stack`, which the reader has not seen, each with a list that answers it and
 one that lacks a needed passage. On the second kind no answer is right: whoever answers there has
 guessed. An answer is right with a token F1 of 0.5, as SQuAD counts tokens. Lists are read as `ask`
-reads them: forms and roles are checked. Figures are of the parts `test` and `unseen`; the level from
-which `ask` answers is chosen on `stack` alone.
+reads them: forms and roles are checked. Figures are of the parts `test` and `unseen`. The level from
+which `ask` answers is chosen on `stack` alone, where each source is judged by weights that were
+fitted without it: it must hold for kinds of questions that nobody has seen.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ RIGHT_F1 = 0.5
 BINS = 5
 DIRECTION = Path(__file__).resolve().parents[2] / "direction" / "pairs.jsonl"
 MIN_RIGHT = 0.75  # of the answers given, at the level that is chosen
+MIN_GIVEN = 5  # answers of a source that count when the level is chosen
 LEVELS = np.arange(0.3, 0.96, 0.05)
 
 
@@ -226,22 +228,43 @@ def probabilities(lists: Sequence[AnsweredList], weights: Floats) -> Floats:
     return np.where([bool(one.answer) for one in lists], np.maximum(p, floor), 0.0)
 
 
-def choose_level(lists: Sequence[AnsweredList], weights: Floats) -> float:
-    """The lowest level from which enough of the answers given are right, over all lists, of which
-    half lack something, with one standard error to spare.
+def left_out_probabilities(lists: Sequence[AnsweredList]) -> Floats:
+    """Of each list, by weights that were fitted without its source."""
+    sources = np.array([one.source for one in lists])
+    p = np.zeros(len(lists))
+    for name in np.unique(sources):
+        others = [one for one in lists if one.source != name]
+        own = np.flatnonzero(sources == name)
+        p[own] = probabilities([lists[at] for at in own], fit_weights(others))
+    return p
+
+
+def choose_level(lists: Sequence[AnsweredList], p: Floats) -> float:
+    """The lowest level from which enough of the answers given are right: in every source that has
+    enough of them to tell, and over all lists, of which half lack something, with one standard
+    error to spare.
     """
-    p, right = probabilities(lists, weights), np.array([one.right for one in lists])
+    right, sources = np.array([one.right for one in lists]), np.array([one.source for one in lists])
     for level in LEVELS:
-        given = right[p >= level]
-        share = given.mean() if len(given) else 1.0
-        if share - np.sqrt(share * (1 - share) / max(len(given), 1)) >= MIN_RIGHT:
+        given = p >= level
+        share = right[given].mean() if given.any() else 1.0
+        worst = min(
+            (
+                right[given & (sources == name)].mean()
+                for name in np.unique(sources)
+                if (given & (sources == name)).sum() >= MIN_GIVEN
+            ),
+            default=1.0,
+        )
+        error = np.sqrt(share * (1 - share) / max(given.sum(), 1))
+        if min(share - error, worst) >= MIN_RIGHT:
             return round(float(level), 2)
     return round(float(LEVELS[-1]), 2)
 
 
-def figures(lists: Sequence[AnsweredList], weights: Floats, level: float) -> dict[str, Any]:
+def figures(lists: Sequence[AnsweredList], p: Floats, level: float) -> dict[str, Any]:
     """Of each source, and how far the probability can be trusted."""
-    p, rows = probabilities(lists, weights), {}
+    rows = {}
     for name in dict.fromkeys(one.source for one in lists):
         at = [n for n, one in enumerate(lists) if one.source == name]
         whole = [n for n in at if lists[n].gold]
@@ -331,12 +354,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     cases = load_cases(args.data, [EVERYDAY])
-    level = args.level
+    level, left_out = args.level, {}
     if not args.study_only:
         learned = read_lists([*draw_lists(cases, (STACK,), args.questions)], args, say)
         fitted = fit_weights(learned)
         save_weights(fitted, args.reader)
-        best = choose_level(learned, fitted)
+        p = left_out_probabilities(learned)
+        best = choose_level(learned, p)
+        left_out = figures(learned, p, best)["sources"]
         say(
             f"weights {fitted.round(3).tolist()}, level {best} (ask has {AskPolicy().min_probability})"
         )
@@ -344,8 +369,10 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     weights = Reader(args.reader).answer_weights
     drawn = draw_lists(cases, (TEST, UNSEEN), args.questions)
     judged = read_lists([*drawn, *direction_lists()], args, say)
-    found = figures(judged, weights, level or AskPolicy().min_probability)
+    found = figures(judged, probabilities(judged, weights), level or AskPolicy().min_probability)
     found["questions"] = args.questions
+    if left_out:
+        found["left_out"] = left_out
     for name, row in found["sources"].items():
         say(f"{name:24} " + "  ".join(f"{key} {value}" for key, value in row.items()))
     for row in found["reliability"]:

@@ -71,7 +71,7 @@ class AskPolicy:
     max_passage_chars: int = 6000  # that the model is shown at once
     repair_below: float = 0.6  # confidence below which a step is repaired
     min_confidence: float = 0.3  # to answer at all, where rules or a model read
-    min_probability: float = 0.6  # that the answer of the gate's reader is right, to give it
+    min_probability: float = 0.7  # that the answer of the gate's reader is right, to give it
     max_repairs: int = 1  # of one step
     require_attribution: bool = True  # only answers that the cited sentences state
     use_gate: bool = True  # answer only if the gate agrees
@@ -360,7 +360,9 @@ class _AskRun:
         elif final.review is not None and final.review.support is Support.CONTRADICTORY:
             missing.append(f"which document is right: {final.note or final.question}")
         elif not self._is_trusted(final.review):
-            missing.append(f"sentences that say: {final.question} {final.answer}")
+            missing.append(
+                f"sentences that answer: {final.question} (so far a guess: {final.answer})"
+            )
         answered = final is not None and not missing
         trace = replace(
             self._trace(),

@@ -796,7 +796,7 @@ def _is_denied(asked: _Asked, question: str, sentence: str, answer: str) -> bool
     after = next(
         (words[at + 1 : at + 3] for at, one in enumerate(words) if verb_key(one) == asked.verb), []
     )
-    if (kinds or missing and asked.gap is None) and _SUBSTITUTES.isdisjoint(after):
+    if (kinds or (missing and asked.gap is None)) and _SUBSTITUTES.isdisjoint(after):
         return True
     first = words[0] if words else ""
     verbal = (_is_past(first) or _is_third(first)) and not _BE & set(words[1:2])

@@ -35,7 +35,7 @@ _ASKS_USE = re.compile(
 EXACT = (AnswerType.DATE, AnswerType.NUMBER)  # of which one is right
 RIVAL = 0.3  # as likely, at least, is what speaks against an answer
 MIN_COVERED = 0.5  # share of the question's words in each of two sentences that disagree
-STATED = 0.75  # at least as likely is what its sentence says in plain words
+STATED = 0.85  # at least as likely is what its sentence says in plain words
 
 
 @runtime_checkable
@@ -81,27 +81,38 @@ class SpanReader:
         cited = _citation(passages[found.place], found.start)
         if not fits(found.text):
             return Reading(None, (cited,), 0.0, self.name)
-        answer, p = found.text, found.p
+        reading = Reading(found.text, (cited,), found.p, self.name)
         if not choices:
-            said = Agreement.UNKNOWN  # of yes, no, and titles
-            if answer in cited.text:
-                said = agreement(question, cited.text, answer)
-            denied = said is Agreement.CONTRADICTED
-            doubtful = denied or (said is Agreement.UNKNOWN and p < STATED)
-            if doubtful and (stated := self._stated(question, passages, fits)):
-                return stated
-            if denied:
-                return Reading(None, (cited,), 0.0, self.name)
-            p = max(p, STATED) if said is Agreement.STATED else p
+            reading = self._checked(question, reading, passages, fits)
+        if reading.answer is None:
+            return reading
+        (cited,) = reading.citations
         if answer_type is AnswerType.PERSON:
-            answer = _whole_name(answer, cited.text)
+            reading = replace(reading, answer=_whole_name(reading.answer, cited.text))
         elif _ASKS_USE.search(question):
-            answer = _whole_clause(answer, cited.text)
-        reading = Reading(answer, (cited,), p, self.name)
-        others = [one for at, one in enumerate(passages) if at != found.place]
-        if answer_type in EXACT and p >= RIVAL and others:
+            reading = replace(reading, answer=_whole_clause(reading.answer, cited.text))
+        others = [one for one in passages if one.doc_id != cited.doc_id]
+        if answer_type in EXACT and reading.score >= RIVAL and others:
             return self._with_rival(question, answer_type, reading, others)
         return reading
+
+    def _checked(
+        self, question: str, reading: Reading, passages: Sequence[Passage], fits: Fits
+    ) -> Reading:
+        """The reading, surer where its sentence states it; another one that is stated where this
+        one is doubtful; none where the sentence speaks against it.
+        """
+        (cited,), answer = reading.citations, reading.answer or ""
+        said = Agreement.UNKNOWN  # of yes, no, and titles
+        if answer in cited.text:
+            said = agreement(question, cited.text, answer)
+        if said is Agreement.STATED:
+            return replace(reading, score=max(reading.score, STATED))
+        if said is Agreement.UNKNOWN and reading.score >= STATED:
+            return reading
+        none = Reading(None, (cited,), 0.0, self.name)
+        other = self._stated(question, passages, fits)
+        return other or (none if said is Agreement.CONTRADICTED else reading)
 
     def _stated(self, question: str, passages: Sequence[Passage], fits: Fits) -> Reading | None:
         """The likeliest of the answers that a sentence states in plain words."""
