@@ -72,6 +72,7 @@ _IRREGULAR |= {word: word for word in _UNCHANGED}
 _PRONOUNS = frozenset("him her them it one ones himself herself itself themselves".split())
 _SUBJECTS = frozenset("i you he she it we they".split())
 _SPEAKERS = frozenset("i me my you your we us our".split())  # whoever that is in the text
+_LIFE = re.compile(r"when (?:was|did) (?P<who>[^?]+?) (?P<what>born|die)\W*$", re.IGNORECASE)
 _UNREAL = frozenset("if would could might may should unless whether".split())
 _UN = re.compile(r"\b(?:un|non-?)(?P<rest>[a-z]{4,})\b", re.IGNORECASE)
 _NO_SUCH = re.compile(
@@ -124,7 +125,7 @@ def agreement(question: str, sentence: str, answer: str) -> Agreement:
         return Agreement.UNKNOWN
     if _is_swapped(question, sentence) or _adds_denied(question, answer):
         return Agreement.CONTRADICTED
-    for judge in (_possession, _compare):
+    for judge in (_possession, _compare, _life):
         if (found := judge(question, sentence, answer)) is not Agreement.UNKNOWN:
             return found
     sentence = _spell_out(question, sentence)
@@ -172,7 +173,7 @@ def polarity(question: str, sentence: str) -> bool | None:
     main = _main_verb(words, low, 0, said)
     if main is None:
         return None
-    passive = low[0] in _BE and _is_past(low[main])
+    passive = (low[0] in _BE or low[main - 1] == "been") and _is_past(low[main])
     subject = tuple(_mentions(words[1:main], Role.OTHER if passive else Role.AGENT))
     rest = tuple(
         one._replace(role=Role.AGENT if passive and one.governor == "by" else Role.OTHER)
@@ -606,7 +607,9 @@ def _is_passive(low: Sequence[str], verb: int) -> bool | None:
     following = low[verb + 1] if verb + 1 < len(low) else ""
     if following == "by" or (helper is not None and _BREAKS.isdisjoint(near[helper:])):
         return True
-    if verb == 0 or low[verb - 1] in _BREAKS or low[verb] == "born":  # "Ada (born 1815)"
+    if low[verb] == "born":
+        return True
+    if verb == 0 or low[verb - 1] in _BREAKS:
         return None
     start, end = _clause(low, verb)
     others = (one for at, one in enumerate(low[start:end], start) if at != verb)
@@ -623,6 +626,9 @@ def _role(low: Sequence[str], place: int, verb: int, passive: bool | None) -> Ro
     if place > verb:
         return Role.AGENT if passive and _governor(low, place) == "by" else Role.OTHER
     between = low[place:verb]
+    if low[verb] == "born" and between[-1] in _BREAKS:  # "Ada (born 1815)", not "Ada and Max (born"
+        apart = any(one in FUNCTION_WORDS | _BREAKS for one in between[:-1])
+        return None if apart else Role.OTHER
     if "whom" in between:
         return Role.OTHER
     if not _POSSESSIVE.isdisjoint(between[:4]):  # "Nadia's cousin taught her"
@@ -754,6 +760,22 @@ def _possession(question: str, sentence: str, answer: str) -> Agreement:
     )
     plain = not _NEGATION.search(sentence) and re.search(stated, sentence)
     return Agreement.STATED if plain else Agreement.UNKNOWN
+
+
+def _life(question: str, sentence: str, answer: str) -> Agreement:
+    """Of "Ada (1815 – 1852)" the first is the birth, the second the death."""
+    asked = _LIFE.match(question.strip())
+    if asked is None:
+        return Agreement.UNKNOWN
+    dates = re.search(
+        rf"{re.escape(asked['who'])} \(([^()–—]*\d{{3}}[^()–—]*)[–—]([^()]*)\)", sentence
+    )
+    if dates is None:
+        return Agreement.UNKNOWN
+    own, other = dates.groups() if asked["what"] == "born" else dates.groups()[::-1]
+    if answer in other and answer not in own:
+        return Agreement.CONTRADICTED
+    return Agreement.STATED if answer in own else Agreement.UNKNOWN
 
 
 # --- what is denied
