@@ -182,7 +182,8 @@ def _read(one: AnsweredList) -> AnsweredList:
 
     def find(question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits) -> FoundAnswer:
         found, numbers = _READER[0].best_answer(question, titles, texts, fits)
-        signs[:] = numbers.tolist()
+        if not signs:  # of the answer, not of a second look
+            signs[:] = numbers.tolist()
         return found  # with a probability of 0: what the reading adds is the floor
 
     passages = [
@@ -190,7 +191,8 @@ def _read(one: AnsweredList) -> AnsweredList:
         for at, hit in enumerate(one.hits)
     ]
     reading = SpanReader(find).read(one.question, expected_answer_type(one.question), passages)
-    return replace(one, answer=reading.answer or "", signs=tuple(signs), floor=float(reading.score))
+    said = tuple(signs) or (0.0,) * len(ANSWER_SIGNS)  # none where a rule says yes or no
+    return replace(one, answer=reading.answer or "", signs=said, floor=float(reading.score))
 
 
 def read_lists(

@@ -84,13 +84,13 @@ class SpanReader:
         reading = Reading(found.text, (cited,), found.p, self.name)
         if not choices:
             reading = self._checked(question, reading, passages, fits)
-        if reading.answer is None:
+        (cited,), answer = reading.citations, reading.answer
+        if answer is None:
             return reading
-        (cited,) = reading.citations
         if answer_type is AnswerType.PERSON:
-            reading = replace(reading, answer=_whole_name(reading.answer, cited.text))
+            reading = replace(reading, answer=_whole_name(answer, cited.text))
         elif _ASKS_USE.search(question):
-            reading = replace(reading, answer=_whole_clause(reading.answer, cited.text))
+            reading = replace(reading, answer=_whole_clause(answer, cited.text))
         others = [one for one in passages if one.doc_id != cited.doc_id]
         if answer_type in EXACT and reading.score >= RIVAL and others:
             return self._with_rival(question, answer_type, reading, others)
