@@ -61,6 +61,7 @@ STATED, UNKNOWN, CONTRADICTED = Agreement
         ("When was Ada born?", "Ada (5 May 1815 – 1852) was a poet.", "5 May 1815", STATED),
         ("When did Ada die?", "Ada (5 May 1815 – 1852) was a poet.", "5 May 1815", CONTRADICTED),
         ("When did Max die?", "Ada (5 May 1815 – 1852) was a poet.", "1852", UNKNOWN),
+        ("What did they call the tram?", "Everyone called the tram the Kettle.", "Everyone", CONTRADICTED),
         ("", "Mary taught Ada.", "Mary", UNKNOWN),
         ("Who taught Ada?", "", "Mary", UNKNOWN),
         ("Who taught " + "Ada " * 5000 + "?", "Mary taught Ada. " * 2000, "Mary", UNKNOWN),

@@ -305,8 +305,8 @@ def _parse(words: list[str], said: list[str]) -> _Asked | None:
     if low[wh] == "why" or (low[wh] == "how" and wh + 1 == aux):  # no place tells that
         governor = low[wh]
     gap: Role | None = None
-    if not subject:
-        gap = subject_role  # "Who was taught by X?"
+    if not subject and _SUBJECTS.isdisjoint(low[aux + 1 : main]):
+        gap = subject_role  # "Who was taught by X?", but not "What did they call X?"
     elif not adverbial and (not passive or governor == "by"):
         gap = Role.AGENT if governor == "by" else Role.OTHER
     kind = tuple(one for one in low[wh + 1 : aux] if one not in FUNCTION_WORDS)
