@@ -149,25 +149,21 @@ class KeptReader(Reader):
         key = hashlib.sha256(json.dumps(read).encode()).hexdigest()
         row = self._kept.execute("SELECT outputs FROM said WHERE key = ?", (key,)).fetchone()
         if row is not None:
-            arrays = np.load(io.BytesIO(row[0]))
-            parts = (list(np.split(arrays[one], arrays[f"{one}_at"])) for one in ("marks", "spans"))
-            single = (arrays[one] for one in ("needed", "relevance"))
-            return _Outputs(
-                *single, float(arrays["complete"]), arrays["counts"], arrays["answer"], *parts
+            kept = np.load(io.BytesIO(row[0]))
+            evidence, spans = (
+                np.split(kept[one], kept[f"{one}_at"]) for one in ("evidence", "spans")
             )
+            first = (kept["needed"], kept["relevance"], float(kept["complete"]))
+            return _Outputs(*first, kept["counts"], kept["answer"], evidence, spans)
         said = super()._run(question, windows)
+        arrays: dict[str, Any] = said._asdict()
+        for name in ("evidence", "spans"):
+            arrays[f"{name}_at"] = np.cumsum([len(one) for one in arrays[name]])[:-1]
+            arrays[name] = np.concatenate(arrays[name])
         file = io.BytesIO()
-        np.savez_compressed(
-            file, needed=said.needed, relevance=said.relevance, complete=np.array(said.complete),
-            counts=said.counts, answer=said.answer, **_joined("marks", said.evidence),
-            **_joined("spans", said.spans),
-        )  # fmt: skip
+        np.savez_compressed(file, **arrays)
         self._kept.execute("INSERT OR IGNORE INTO said VALUES (?, ?)", (key, file.getvalue()))
         return said
-
-
-def _joined(name: str, parts: Sequence[Floats]) -> dict[str, npt.NDArray[Any]]:
-    return {name: np.concatenate(parts), f"{name}_at": np.cumsum([len(one) for one in parts])[:-1]}
 
 
 _READER: list[Reader] = []
@@ -237,7 +233,7 @@ def left_out_probabilities(lists: Sequence[AnsweredList]) -> Floats:
     for name in np.unique(sources):
         others = [one for one in lists if one.source != name]
         own = np.flatnonzero(sources == name)
-        p[own] = probabilities([lists[at] for at in own], fit_weights(others))
+        p[own] = probabilities([lists[at] for at in own.tolist()], fit_weights(others))
     return p
 
 

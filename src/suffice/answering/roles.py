@@ -496,7 +496,8 @@ def _answers(
 ) -> bool:
     """Whether words that stand here are what the question asks for."""
     words = low[at : at + size]
-    if at <= verb < at + size or any(one in _AUXILIARIES for one in words):
+    verbal = any(one in _AUXILIARIES or (one in _IRREGULAR and _is_past(one)) for one in words)
+    if verbal or at <= verb < at + size:
         return False
     if all(one in FUNCTION_WORDS | _GOVERNORS for one in words):
         return False
