@@ -73,7 +73,11 @@ _PRONOUNS = frozenset("him her them it one ones himself herself itself themselve
 _SUBJECTS = frozenset("i you he she it we they".split())
 _SPEAKERS = frozenset("i me my you your we us our".split())  # whoever that is in the text
 _LIFE = re.compile(r"when (?:was|did) (?P<who>[^?]+?) (?P<what>born|die)\W*$", re.IGNORECASE)
-_UNREAL = frozenset("if would could might may should unless whether".split())
+_HOPED = frozenset(
+    "if unless whether hope hopes hoped wish wishes want wants plan plans planned claim claims"
+    " claimed allegedly reportedly perhaps maybe".split()
+)
+_UNREAL = _HOPED | frozenset("would could might may should".split())
 _UN = re.compile(r"\b(?:un|non-?)(?P<rest>[a-z]{4,})\b", re.IGNORECASE)
 _NO_SUCH = re.compile(
     r"\b(?:no|not|without)\s+(?:an?\s+|the\s+|any\s+)?(?P<what>\w+)", re.IGNORECASE
@@ -192,12 +196,12 @@ def _affirms(asked: _Asked, said: list[str], low: list[str], verb: int) -> bool 
     passive = _is_passive(low, verb)
     if not (asked.subject or asked.rest) or not _fits(asked, low, verb, ""):
         return None
-    for words, role, governor in (*asked.subject, *asked.rest):
+    for words, role, _ in (*asked.subject, *asked.rest):
         wanted = {verb_key(one) for one in words} - {"of"}
         if wanted <= set(keys[start:end]):
             continue
         elsewhere = wanted <= set(keys[:end])
-        if not elsewhere or not (governor or _stands_for(low, verb, role, passive)):
+        if not elsewhere or not _stands_for(low, verb, role, passive):
             return None
     own = {asked.verb, *(verb_key(one) for mention in asked.rest for one in mention.words)}
     others = (one for at, one in enumerate(said[start:end], start) if at != verb)
@@ -470,6 +474,8 @@ def _states(asked: _Asked, low: Sequence[str], verb: int, answer: str) -> bool:
         return False
     either = asked.verb in _SYMMETRIC
     passive, (start, end) = _is_passive(low, verb), _clause(low, verb)
+    if any(one in _HOPED and verb_key(one) != asked.verb for one in low[start:end]):
+        return False
     for words, role, governor in mentions:
         wanted = {one.casefold() for one in words}
         if wanted <= set(said) or set(said) <= wanted:
