@@ -30,8 +30,7 @@ from suffice.benchmark.llm import (
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, Triple
 from suffice.benchmark.stage_protocols import ReasoningPath as Chain
 from suffice.cli.check import _read_hits
-from suffice.cli.output import parse_numbers, parse_prices
-from suffice.cli.search import _parse_day, _parse_filter
+from suffice.cli.output import parse_day, parse_filter, parse_numbers, parse_prices
 from suffice.engines.qdrant.schema import document_from_payload
 from suffice.errors import InputError
 from suffice.evaluation.ci_thresholds import parse_thresholds
@@ -76,7 +75,7 @@ class ScriptedModel:
 
 def _filters(text: str) -> None:
     parse_filter(
-        _parse_filter(text) if text != "auto" else {}, KNOWN, skip_unknown=len(text) % 2 == 0
+        parse_filter(text) if text != "auto" else {}, KNOWN, skip_unknown=len(text) % 2 == 0
     )
 
 
@@ -94,7 +93,7 @@ def _questions(text: str) -> None:
 def _options(text: str) -> None:
     """Command options with their own grammar; at least one must accept it."""
     left = 4
-    for read in (parse_thresholds, parse_numbers, parse_prices, _parse_day):
+    for read in (parse_thresholds, parse_numbers, parse_prices, parse_day):
         try:
             read([text] if read is parse_thresholds else text)  # type: ignore[arg-type]
         except InputError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suffice.answering.roles import Agreement, agreement, verb_key
+from suffice.answering.roles import Agreement, agreement, may_state, polarity, verb_key
 
 STATED, UNKNOWN, CONTRADICTED = Agreement
 
@@ -37,8 +37,32 @@ STATED, UNKNOWN, CONTRADICTED = Agreement
         ("When did Ann visit Rome?", "Ann never visited Rome in 2015.", "2015", CONTRADICTED),
         ("When did Ann visit Rome?", "Ann has not seen Rome, but visited Bonn in 2015.", "2015", CONTRADICTED),
         ("When did Ann visit Bonn?", "Ann has never visited Rome, although she visited Bonn in 2015.", "2015", STATED),
-        ("Who owns a car?", "Neither Hal nor Mia owns a car, but Sven owns one.", "Sven", UNKNOWN),
-        ("When was Ada born?", "Ada (born 4 April 1957) is a poet.", "4 April 1957", UNKNOWN),
+        ("Who owns a car?", "Neither Hal nor Mia owns a car, but Sven owns one.", "Sven", STATED),
+        ("When was Ada born?", "Ada (born 4 April 1957) is a poet.", "4 April 1957", STATED),
+        ("Who acquired Serin?", "The acquisition of Serin by Hale closed in May.", "Hale", STATED),
+        ("Who acquired Hale?", "The acquisition of Serin by Hale closed in May.", "Serin", CONTRADICTED),
+        ("How much did Pramo invest in Kolder?", "The investment of Kolder in Pramo is 4 million.", "4 million", CONTRADICTED),
+        ("Who gave Vera a watch?", "The gift from Vera to Paul was a watch.", "Paul", CONTRADICTED),
+        ("How long is the road from Ulm to Graz?", "The road from Graz to Ulm is 40 miles long.", "40 miles", CONTRADICTED),
+        ("Whose nephew was Rurik?", "The nephew of Anselm, Rurik, led them.", "Anselm", STATED),
+        ("Which planet is twice as heavy as Orsa?", "Orsa is twice as heavy as Timor.", "Timor", CONTRADICTED),
+        ("Who is two years younger than Sten?", "Ulla is two years younger than Sten.", "Ulla", STATED),
+        ("Who opened the safe?", "Rita could not open the safe, so the locksmith opened it.", "the locksmith", STATED),
+        ("Who opened the letter?", "The unopened letter lay on the desk of Quint.", "Quint", CONTRADICTED),
+        ("To whom did Pym leave the house?", "Pym left the house to his gardener, Tom Bick.", "Tom Bick", STATED),
+        ("To whom did Rosa lend a bicycle?", "Rosa lent Karl a bicycle.", "Karl", STATED),
+        ("Whom did Kate look after on Friday?", "On Friday night Anselm was looked after by Kate.", "Anselm", STATED),
+        ("Onto which disk was the backup copied?", "Last night the backup was copied onto disk 4.", "Last night", UNKNOWN),
+        ("What brand does Jorge smoke?", "Jorge smoked in 2012.", "2012", UNKNOWN),
+        ("Why did Ann accept a job?", "Ann accepted a job in Bonn.", "Bonn", UNKNOWN),
+        ("What kind of meat is in the soup?", "The soup has lentils and no meat.", "lentils and no meat", CONTRADICTED),
+        ("On which day did Seth deny a scan?", "The denial of a scan by Seth came on Monday.", "Monday", STATED),
+        ("When was Ada born?", "Ada and Max (born 4 April 1957) met.", "4 April 1957", UNKNOWN),
+        ("When was Ada born?", "Ada (5 May 1815 – 1852) was a poet.", "5 May 1815", STATED),
+        ("When did Ada die?", "Ada (5 May 1815 – 1852) was a poet.", "5 May 1815", CONTRADICTED),
+        ("When did Max die?", "Ada (5 May 1815 – 1852) was a poet.", "1852", UNKNOWN),
+        ("What did they call the tram?", "Everyone called the tram the Kettle.", "Everyone", CONTRADICTED),
+        ("Who taught Ada?", "We hope that Mary taught Ada.", "Mary", UNKNOWN),
         ("", "Mary taught Ada.", "Mary", UNKNOWN),
         ("Who taught Ada?", "", "Mary", UNKNOWN),
         ("Who taught " + "Ada " * 5000 + "?", "Mary taught Ada. " * 2000, "Mary", UNKNOWN),
@@ -53,3 +77,37 @@ def test_sentences_speak_for_an_answer_or_against_it(
 def test_forms_of_a_verb_have_one_key() -> None:
     for forms in ("teach taught teaches teaching", "plan planned plans", "move moved moves moving"):
         assert len({verb_key(form) for form in forms.split()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "said"),
+    [
+        ("Was the letter opened?", "The letter was opened by Quint.", True),
+        ("Was the letter opened?", "The unopened letter lay on the desk.", False),
+        ("Did Ada teach Mary?", "Mary taught Ada.", None),
+        ("Has the hall been painted since 1988?", "The hall has not been painted since 1988.", False),
+        ("Did Otis pay the rent?", "The nonpayment of the rent by Otis led to a warning.", False),
+        ("Did the guild admit Barbara?", "The refusal of the guild to admit Barbara was a scandal.", False),
+        ("Did the general refuse to surrender?", "The general's refusal to surrender was news.", True),
+        ("Does the app support export?", "The app has never supported printing, but it supports export.", True),
+        ("Was the bill from June paid?", "The bill from July has not been paid; the bill from June was paid.", True),
+        ("Does the soup contain meat?", "The soup contains lentils and no meat.", False),
+        ("Did Ann buy the mill?", "Ann plans to buy the mill.", None),
+        ("Can two share a save?", "We hope that two can share a save one day.", None),
+        ("Did Ann buy the mill?", "If Ann bought the mill, she would be rich.", None),
+        ("May guests use the pool?", "Guests may use the pool, but not the sauna.", True),
+        ("Is Ada or Mary older?", "Ada is older than Mary.", None),
+        ("Who paid?", "Ada paid.", None),
+        ("", "", None),
+        ("Did " + "Ada " * 5000 + "pay?", "Ada paid. " * 2000, None),
+    ],
+)  # fmt: skip
+def test_sentences_say_yes_or_no(question: str, sentence: str, said: bool | None) -> None:
+    assert polarity(question, sentence) is said
+
+
+def test_a_sentence_may_state_an_answer_if_it_has_verb_and_names() -> None:
+    assert may_state("Who taught Ada?", "Mary taught Ada.")
+    assert not may_state("Who taught Ada?", "Mary taught Bea.")
+    assert not may_state("Who taught Ada?", "Ada was raised by Mary.")
+    assert not may_state("", "")

@@ -13,7 +13,7 @@ from suffice.answering.answer_type import AnswerType, has_form
 from suffice.answering.ask import AskPolicy, ask
 from suffice.answering.extractive_reader import Passage
 from suffice.answering.review import review
-from suffice.answering.span_reader import Fits, SpanReader, answer_finder
+from suffice.answering.span_reader import STATED, Fits, SpanReader, answer_finder
 from suffice.gate.gate import Gate
 from suffice.types import Action, FoundAnswer, Support
 
@@ -106,7 +106,37 @@ def test_a_sentence_that_says_something_else_is_no_answer() -> None:
     reading = finds("Augustus De Morgan", start=27, p=0.2).read(
         "Who taught Ada Lovelace?", AnswerType.PERSON, taught
     )
-    assert (reading.answer, reading.score) == ("Augustus De Morgan", 0.75)
+    assert (reading.answer, reading.score) == ("Augustus De Morgan", STATED)
+
+
+def test_what_a_sentence_states_is_preferred_to_a_doubtful_answer() -> None:
+    def find(
+        question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
+    ) -> FoundAnswer:
+        likeliest = (one for one in ("Kessel junction", "the freight train") if fits(one))
+        said = next(likeliest, "Kessel junction")
+        return FoundAnswer(said, 0, texts[0].index(said), 0, 0.3)
+
+    held = [
+        Passage(
+            "log", "", ("At Kessel junction, the mail train was held up by the freight train.",)
+        )
+    ]
+    reading = SpanReader(find).read("Which train held up the mail train?", AnswerType.THING, held)
+    assert (reading.answer, reading.score) == ("the freight train", STATED)
+    assert [one.doc_id for one in reading.citations] == ["log"]
+    reading = SpanReader(find).read("Which train left?", AnswerType.THING, held)
+    assert (reading.answer, reading.score) == ("Kessel junction", 0.3)
+
+
+def test_a_sentence_with_all_words_of_the_question_says_yes_or_no() -> None:
+    post = Passage("post", "", ("It rained.", "The parcel was left undelivered."))
+    asked = "Was the parcel delivered?"
+    reading = finds("yes", p=0.8).read(asked, AnswerType.YES_NO, [post])
+    assert (reading.answer, reading.score) == ("no", STATED)
+    assert [(one.doc_id, one.sentence) for one in reading.citations] == [("post", 1)]
+    other = Passage("other", "", ("The parcel was delivered.",))  # who is right?
+    assert finds("yes", p=0.2).read(asked, AnswerType.YES_NO, [post, other]).score == 0.2
 
 
 def test_of_two_things_one_is_the_answer_and_a_use_is_a_whole_clause() -> None:
@@ -153,7 +183,9 @@ def test_below_the_level_it_abstains_and_says_what_it_would_need() -> None:
     policy = AskPolicy(min_probability=0.95)
     trace = ask(BRIDGE, TinyLibrary(), gate, policy=policy)
     assert (trace.action, trace.answer) == (Action.ABSTAIN, None)
-    assert any(one.startswith("a sentence that confirms ") for one in trace.missing)
+    assert trace.missing[-1].startswith(
+        'a sentence that confirms "20 March 851" as the answer to: '
+    )
     assert ask(BRIDGE, TinyLibrary(), gate, policy=replace(policy, min_probability=0.5)).answer
 
 

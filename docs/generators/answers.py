@@ -38,6 +38,21 @@ def pages() -> dict[Path, str]:
         (str(row["lists"]), _figure(row["p"]), _figure(row["right"]))
         for row in study["reliability"]
     ]
+    left_out = [
+        (
+            name,
+            f"{row['questions']}, {row['incomplete']}",
+            _figure(row["answered"]),
+            f"{_figure(row['right of given'])} of {row['given']}",
+        )
+        for name, row in study.get("left_out", {}).items()
+    ]
+    chosen = f"""**How the level was chosen.** On other questions (part *stack*), each source judged by weights that were fitted
+without it. The level is the lowest from which three quarters of the answers given are right in every source with
+at least five of them.
+
+{table(("source", "questions", "answered", "right of those given"), left_out)}
+"""
     text = f"""# Answers of the reader
 
     {COMMAND.format(questions=study["questions"])}
@@ -55,6 +70,7 @@ beside a language model.
 **Can the probability be trusted?** All lists above, by what the reader says of its answer:
 
 {table(("lists", "mean probability", "right"), bins)}
+{chosen if left_out else ""}
 [Decision 36](../decisions/0036-answers.md) says how it is learned. Of 20 answers a share of 0.75 is good for 0.1 either way, of
 five for 0.2. The reader learned from other questions of the sources that are *seen*. *direction* are pairs about who did
 what to whom (`research/direction`): the rules that check roles were written with those of *read* at hand; nobody

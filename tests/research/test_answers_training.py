@@ -15,25 +15,27 @@ from suffice.gate.reader import ANSWER_SIGNS, SHIPPED_READER, Reader
 from suffice_research.training.answers import (
     DIRECTION,
     AnsweredList,
+    KeptReader,
     choose_level,
     direction_lists,
     draw_lists,
     figures,
     fit_weights,
+    left_out_probabilities,
     probabilities,
     save_weights,
 )
 from suffice_research.training.reader_data import EVERYDAY, everyday_cases
 
 
-def answered(n: int, *, seed: int = 0) -> list[AnsweredList]:
+def answered(n: int, *, seed: int = 0, source: str = "colours") -> list[AnsweredList]:
     """Half of them right, and the surer the likelier."""
     draw, found = np.random.default_rng(seed), []
     for _ in range(n):
         right = draw.random() < 0.5
-        signs = (1.0, *(draw.normal(2 if right else -2, 2, 3)), 0.0, 1.0)
+        signs = (1.0, *(draw.normal(2 if right else -2, 2, 3)), 0.0, 1.0, 0.0)
         said = "blue" if right else "red"
-        found.append(AnsweredList("colours", "Which colour?", (), ("blue",), said, signs))
+        found.append(AnsweredList(source, "Which colour?", (), ("blue",), said, signs))
     return found
 
 
@@ -45,11 +47,24 @@ def test_probabilities_are_as_often_right_as_they_say() -> None:
     for low, high in ((0, 0.5), (0.5, 1)):
         some = (p >= low) & (p < high)
         assert right[some].mean() == pytest.approx(p[some].mean(), abs=0.06)
-    level = choose_level(judged, weights)
+    level = choose_level(judged, p)
     assert right[p >= level].mean() >= 0.75
-    row = figures(judged, weights, level)["sources"]["colours"]
+    row = figures(judged, p, level)["sources"]["colours"]
     assert row["right"] == pytest.approx(right.mean(), abs=1e-3)
     assert row["right of given"] >= 0.75
+
+
+def test_the_level_holds_for_the_worst_source_left_out() -> None:
+    easy = answered(150)
+    misled = [  # surer than they should be: whoever learned from the others does not know
+        replace(one, signs=(1.0, *(sign + 2 for sign in one.signs[1:4]), *one.signs[4:]))
+        for one in answered(150, seed=2, source="shades")
+    ]
+    lists = [*easy, *misled]
+    p, right = left_out_probabilities(lists), np.array([one.right for one in lists])
+    pooled, level = choose_level(easy, p[:150]), choose_level(lists, p)
+    assert level > pooled
+    assert right[150:][p[150:] >= level].mean() >= 0.75 > right[150:][p[150:] >= pooled].mean()
 
 
 def test_an_answer_to_a_list_that_lacks_something_is_never_right() -> None:
@@ -92,7 +107,11 @@ def test_pairs_of_direction_are_whole() -> None:
 def test_weights_go_beside_the_model_and_change_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     shutil.copytree(SHIPPED_READER, folder)
-    save_weights(np.array([-50.0, 0, 0, 0, 0, 0]), folder)
-    reader = Reader(folder)
+    save_weights(np.array([-50.0, 0, 0, 0, 0, 0, 0]), folder)
+    reader, again = (KeptReader(folder, tmp_path / "readings.db") for _ in range(2))
     assert reader.name == Reader(SHIPPED_READER).name
-    assert reader.answer("Who did it?", [""], ["Nora did it."]).p < 1e-6
+    asked = ("Who did it?", ["", "Log"], ["Nora did it.", "Nothing happened on Monday."])
+    found, signs = reader.best_answer(*asked)
+    assert reader.answer(*asked).p < 1e-6
+    kept, same = again.best_answer(*asked)  # from the file
+    assert (kept, same.tolist()) == (found, signs.tolist())

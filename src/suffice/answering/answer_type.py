@@ -59,13 +59,16 @@ MIN_CLAUSE = 3  # words that can answer a question for yes or no
 MAX_NAME = 8  # words: more are a clause about somebody
 _DAYS = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS)))
 _TIME = re.compile(
-    r"\d|\b(?:spring|summer|autumn|fall|winter|morning|noon|evening|night|midnight|today|tomorrow"
+    r"\d|\b(?:spring|summer|autumn|fall|winter|morning|dawn|dusk|sunrise|sunset|noon|evening|night|midnight|today|tomorrow"
     r"|yesterday|now|century|year|month|week|day|hour|minute|before|after|during|until|since|when"
     r"|once|every|daily|weekly|monthly|annual|soon|never|always|first|second|third|fourth|fifth"
     r"|sixth|seventh|eighth|ninth|tenth|\w+teenth|twent(?:ieth|y-\w+)|thirt(?:ieth|y-\w+)|last)s?\b",
     re.IGNORECASE,
 )
-_AMOUNT = re.compile(r"\d|\b(?:one|no|none|half|all|both|zero|once|twice|an?)\b", re.IGNORECASE)
+_AMOUNT = re.compile(
+    r"\d|\b(?:one|no|none|half|all|both|zero|once|twice|every|each|daily|weekly|monthly|yearly|an?)\b",
+    re.IGNORECASE,
+)
 _SENTENCE_BREAK = re.compile(r"\w{4,}[.!?]\s+[^\Wa-z]")  # not after "Edward L." or "St."
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _CHOICE = re.compile(r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b", re.IGNORECASE)
@@ -276,7 +279,9 @@ def has_form(answer: str, answer_type: AnswerType) -> bool:
     if _SENTENCE_BREAK.search(answer):
         return False
     if answer_type is AnswerType.DATE:
-        return bool(_TIME.search(answer)) or not _DAYS.isdisjoint(tokens(answer))
+        return bool(_TIME.search(answer)) or not _DAYS.isdisjoint(
+            one.removesuffix("s") for one in tokens(answer)
+        )
     if answer_type is AnswerType.NUMBER:
         return parse_number(answer) is not None or bool(_AMOUNT.search(answer))
     if answer_type in (AnswerType.PERSON, AnswerType.PLACE, AnswerType.COUNTRY):

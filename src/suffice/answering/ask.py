@@ -80,7 +80,7 @@ class AskPolicy:
     max_passage_chars: int = 6000  # that the model is shown at once
     repair_below: float = 0.6  # confidence below which a step is repaired
     min_confidence: float = 0.3  # to answer at all, where rules or a model read
-    min_probability: float = 0.6  # that the answer of the gate's reader is right, to give it
+    min_probability: float = 0.7  # that the answer of the gate's reader is right, to give it
     max_repairs: int = 1  # of one step
     require_attribution: bool = True  # only answers that the cited sentences state
     use_gate: bool = True  # answer only if the gate agrees

@@ -14,15 +14,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from suffice.answering.answer_type import VOCABULARY
-from suffice.lexicon import FUNCTION_WORDS
+from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
 
 _WORDS = VOCABULARY["roles_of_verbs"]
 _WORD = re.compile(
-    r"['’]s\b|[^\W_](?:[\w.'’&/-]*\w)??(?=['’]s\b|[^\w.'’&/-]|[.'’&/-]*(?:\s|$))|[,;:().]"
+    r"['’]s\b|[^\W_](?:[\w.'’&/-]*?\w)??(?=['’]s\b|[^\w.'’&/-]|[.'’&/-]*(?:\s|$))|[,;:().]"
 )
 _WH = frozenset("who whom whose what which when where why how".split())
 _DO = frozenset("do does did can could may might must shall should will would".split())
@@ -30,11 +30,27 @@ _BE = frozenset("is are was were be been being am got gets get".split())
 _HAVE = frozenset("has have had having".split())
 _ADVERBS = frozenset("not never n't still also ever first finally then once".split())
 _DIRECTIONS = frozenset("to from into onto".split())
+_AUXILIARIES = _DO | _BE | _HAVE
+_CLAUSE_VERBS = frozenset(_WORDS["clause_verbs"].split("|"))
 _CIRCUMSTANCES = frozenset(_WORDS["circumstances"].split())  # prepositions of time, place, manner
 _GOVERNORS = frozenset(_WORDS["prepositions"].split()) | _DIRECTIONS | _CIRCUMSTANCES
 _SYMMETRIC = frozenset(_WORDS["symmetric"].split())
 _BREAKS = frozenset(", ; : ( ) .".split())
 _DETERMINERS = frozenset("the a an its his her their our my your 's ’s this that".split())
+_POSSESSIVE = frozenset(("'s", "’s"))
+_CONJUNCTIONS = frozenset("; but although though whereas while yet however because".split())
+_NOMINAL_ENDINGS = tuple("ation ition ion ment al ance ence ure y e".split())
+_TIME = re.compile(
+    rf"\d+|{'|'.join((*MONTHS, *WEEKDAYS))}|today|tonight|night|morning|noon|evening|week|year",
+    re.IGNORECASE,
+)
+_LED_NAME = re.compile(
+    r"\b(?P<led>of|from|to|against|over|by|into|for|with|behind|before|after|above|below|under)\s+"
+    r"(?:(?:the|a|an|his|her|their)\s+)?(?P<name>[^\W\d_a-z][\w'’&-]*(?:\s+[^\W\d_a-z][\w'’&-]*)*)"
+)
+_COMPARED = re.compile(
+    r"\b(?:as (?P<as>\w+) as|(?P<than>\w+) than) (?P<other>[^?,]+)\W*$", re.IGNORECASE
+)
 _NEGATION = re.compile(  # in small letters, or where a clause begins: "Never" may be in a name
     r"\b(?:not|never|nobody|none|neither|nor|no(?! matter| doubt)|without|cannot)\b|n['’]t\b"
     r"|^\W*(?:Not|Never|Nobody|None|Neither|No)\b"
@@ -42,7 +58,7 @@ _NEGATION = re.compile(  # in small letters, or where a clause begins: "Never" m
 )
 _CLAUSE_END = re.compile(
     r"[;.!?]\s+|,?\s+(?:but|although|though|whereas|while|yet|however|because)\b"
-    r"|,\s+(?:and\s+|so\s+)?(?=(?:he|she|it|they|we|you|I|the|a|an|her|his|their|in|all)\b)"
+    r"|,\s+(?:and|so)\s+(?=ANSWER)|,\s+(?:and\s+|so\s+)?(?=(?:he|she|it|they|we|you|I|the|a|an|her|his|their|in|all)\b)"
     rf"|\s+and\s+(?=(?:will|can|does|did|has|is|was|may|must|\w+ed|{_WORDS['clause_verbs']})\b)",
 )
 _FRONTED = re.compile(r"^(?:In|On|At|For|During|Before|After|Since|With|By)\b[^,;.]*,\s+")
@@ -56,7 +72,18 @@ _IRREGULAR |= {word: word for word in _UNCHANGED}
 _PRONOUNS = frozenset("him her them it one ones himself herself itself themselves".split())
 _SUBJECTS = frozenset("i you he she it we they".split())
 _SPEAKERS = frozenset("i me my you your we us our".split())  # whoever that is in the text
+_LIFE = re.compile(r"when (?:was|did) (?P<who>[^?]+?) (?P<what>born|die)\W*$", re.IGNORECASE)
+_HOPED = frozenset(
+    "if unless whether hope hopes hoped wish wishes want wants plan plans planned claim claims"
+    " claimed allegedly reportedly perhaps maybe".split()
+)
+_UNREAL = _HOPED | frozenset("would could might may should".split())
+_UN = re.compile(r"\b(?:un|non-?)(?P<rest>[a-z]{4,})\b", re.IGNORECASE)
+_NO_SUCH = re.compile(
+    r"\b(?:no|not|without)\s+(?:an?\s+|the\s+|any\s+)?(?P<what>\w+)", re.IGNORECASE
+)
 MAX_WORDS = 20  # of a question whose roles can be told
+MAX_CHARS = 4000  # of question and sentence: a bound on the time that hostile input can take
 _MAX_GAP = 4  # words between "was" and its participle, or a preposition and its name
 
 
@@ -83,6 +110,7 @@ class _Asked:
     governor: str  # of what is asked for: "from whom"
     subject: tuple[_Mention, ...]  # before the verb
     rest: tuple[_Mention, ...]
+    kind: tuple[str, ...] = ()  # "fish", of "which fish"
 
 
 class Agreement(Enum):
@@ -97,18 +125,109 @@ def agreement(question: str, sentence: str, answer: str) -> Agreement:
     """Contradicted: the names have other roles, or what is asked is denied. Stated: all of them
     stand around the question's verb as they should.
     """
-    said = _split(sentence)
-    if _possessor_differs(question, sentence, answer):
+    if len(question) + len(sentence) > MAX_CHARS:
+        return Agreement.UNKNOWN
+    if _is_swapped(question, sentence) or _adds_denied(question, answer):
         return Agreement.CONTRADICTED
+    for judge in (_possession, _compare, _life):
+        if (found := judge(question, sentence, answer)) is not Agreement.UNKNOWN:
+            return found
+    sentence = _spell_out(question, sentence)
+    said = _split(sentence)
     asked = _parse(_split(question), said)
     if asked is None:
         return Agreement.UNKNOWN
     if _roles_differ(asked, said, answer) or _is_denied(asked, question, sentence, answer):
         return Agreement.CONTRADICTED
     low = [one.casefold() for one in said]
-    plain = not any(_NEGATION.search(one) for one in _CLAUSE_END.split(sentence) if answer in one)
+    clauses = [one for one in _CLAUSE_END.split(sentence) if answer in one]
+    plain = not any(_denies(one, asked.verb) for one in clauses)
     stated = plain and any(_states(asked, low, at, answer) for at in _verbs(asked, low))
     return Agreement.STATED if stated else Agreement.UNKNOWN
+
+
+def may_state(question: str, sentence: str) -> bool:
+    """Whether a sentence has the question's verb and all of its names, so that it may state an
+    answer: `agreement` then says which.
+    """
+    if len(question) + len(sentence) > MAX_CHARS:
+        return False
+    said = _split(_spell_out(question, sentence))
+    asked = _parse(_split(question), said)
+    if asked is None or not (asked.subject or asked.rest):
+        return False
+    low = [one.casefold() for one in said]
+    mentions = (*asked.subject, *asked.rest)
+    named = all(_places(one.words, low, whole=True) for one in mentions)
+    return named and bool(_verbs(asked, low))
+
+
+def polarity(question: str, sentence: str) -> bool | None:
+    """Whether a sentence says yes or no to a question; None where the rules cannot follow."""
+    if len(question) + len(sentence) > MAX_CHARS:
+        return None
+    words = [one for one in _split(question) if one.casefold() not in _ADVERBS | {"any"}]
+    words = [one for one in words if one not in _BREAKS]
+    low = [one.casefold() for one in words]
+    auxiliary = low and low[0] in _AUXILIARIES
+    if not auxiliary or len(low) > MAX_WORDS or not _SPEAKERS.union({"or", "both"}).isdisjoint(low):
+        return None
+    sentence = _spell_out(question, sentence)
+    said = _split(sentence)
+    main = _main_verb(words, low, 0, said)
+    if main is None:
+        return None
+    passive = (low[0] in _BE or low[main - 1] == "been") and _is_past(low[main])
+    subject = tuple(_mentions(words[1:main], Role.OTHER if passive else Role.AGENT))
+    rest = tuple(
+        one._replace(role=Role.AGENT if passive and one.governor == "by" else Role.OTHER)
+        for one in _mentions(words[main + 1 :], Role.OTHER)
+    )
+    asked = _Asked(verb_key(low[main]), None, low[0], subject, rest)
+    heard = [one.casefold() for one in said]
+    answers = {_affirms(asked, said, heard, at) for at in _verbs(asked, heard)} - {None}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def _affirms(asked: _Asked, said: list[str], low: list[str], verb: int) -> bool | None:
+    """Whether a clause with every word of the question affirms it or denies it."""
+    start, end = _clause(low, verb)
+    keys = [verb_key(one) for one in low]
+    passive = _is_passive(low, verb)
+    if not (asked.subject or asked.rest) or not _fits(asked, low, verb, ""):
+        return None
+    for words, role, _ in (*asked.subject, *asked.rest):
+        wanted = {verb_key(one) for one in words} - {"of"}
+        if wanted <= set(keys[start:end]):
+            continue
+        elsewhere = wanted <= set(keys[:end])
+        if not elsewhere or not _stands_for(low, verb, role, passive):
+            return None
+    own = {asked.verb, *(verb_key(one) for mention in asked.rest for one in mention.words)}
+    others = (one for at, one in enumerate(said[start:end], start) if at != verb)
+    clause = " ".join(one for one in others if verb_key(one) not in own)
+    if _NEGATION.search(clause):
+        return False
+    vague = low[verb - 1] == "to" or not (_UNREAL - {asked.governor}).isdisjoint(low[start:end])
+    return None if vague else True
+
+
+def _spell_out(question: str, sentence: str) -> str:
+    """ "undelivered" as "not delivered", where the question asks who delivered."""
+    asked = {verb_key(one) for one in _split(question)}
+
+    def spell(found: re.Match[str]) -> str:
+        word = found["rest"]
+        said = verb_key(word) in asked or any(_names_action(word, one) for one in asked)
+        return f"not {word}" if said and found.group().casefold() not in question else found.group()
+
+    return _UN.sub(spell, sentence)
+
+
+def _adds_denied(question: str, answer: str) -> bool:
+    """Whether an answer denies a word of the question: "lentils and no meat"."""
+    denied = {one["what"].casefold() for one in _NO_SUCH.finditer(answer)}
+    return bool(denied.intersection(one.casefold() for one in _split(question)))
 
 
 def verb_key(word: str) -> str:
@@ -163,7 +282,7 @@ def _parse(words: list[str], said: list[str]) -> _Asked | None:
     words = [one for one in words if one.casefold() not in _ADVERBS and one not in ".:"]
     low = [one.casefold() for one in words]
     wh = next((at for at, one in enumerate(low) if one in _WH), None)
-    if wh is None or len(words) > MAX_WORDS or wh > (low[0] in _GOVERNORS | {"by"}):
+    if wh is None or len(words) > MAX_WORDS or wh > (low[0] in _GOVERNORS | {"by", "of"}):
         return None
     if not {"or", "whom"}.isdisjoint(low[wh + 1 :]) or not _SPEAKERS.isdisjoint(low):
         return None
@@ -173,7 +292,7 @@ def _parse(words: list[str], said: list[str]) -> _Asked | None:
     if found is not None:  # "Who taught X?"
         rest = tuple(_mentions(words[found + 1 :], Role.OTHER))
         return _Asked(verb_key(low[found]), Role.AGENT, "", (), rest)
-    aux = next((at for at, one in enumerate(low) if at > wh and one in _DO | _BE | _HAVE), None)
+    aux = next((at for at, one in enumerate(low) if at > wh and one in _AUXILIARIES), None)
     main = None if aux is None else _main_verb(words, low, aux, said)
     if aux is None or main is None:
         return None
@@ -184,14 +303,18 @@ def _parse(words: list[str], said: list[str]) -> _Asked | None:
         one._replace(role=Role.AGENT if passive and one.governor == "by" else Role.OTHER)
         for one in _mentions(words[main + 1 :], Role.OTHER)
     )
-    governor = low[wh - 1] if wh else low[-1] if low[-1] in _DIRECTIONS | {"by"} else ""
-    adverbial = low[wh] in ("when", "where", "why", "how", "whose") or governor in _CIRCUMSTANCES
+    governor = low[wh - 1] if wh else low[-1] if low[-1] in _GOVERNORS | {"by"} else ""
+    fronted = bool(wh) and governor in _CIRCUMSTANCES  # "in which year", but not "depend on"
+    adverbial = low[wh] in ("when", "where", "why", "how", "whose") or fronted
+    if low[wh] == "why" or (low[wh] == "how" and wh + 1 == aux):  # no place tells that
+        governor = low[wh]
     gap: Role | None = None
-    if not subject:
-        gap = subject_role  # "Who was taught by X?"
+    if not subject and _SUBJECTS.isdisjoint(low[aux + 1 : main]):
+        gap = subject_role  # "Who was taught by X?", but not "What did they call X?"
     elif not adverbial and (not passive or governor == "by"):
         gap = Role.AGENT if governor == "by" else Role.OTHER
-    return _Asked(verb_key(low[main]), gap, governor, subject, rest)
+    kind = tuple(one for one in low[wh + 1 : aux] if one not in FUNCTION_WORDS)
+    return _Asked(verb_key(low[main]), gap, governor, subject, rest, kind)
 
 
 def _verb_of_doer(low: list[str], said: list[str]) -> str | None:
@@ -210,7 +333,7 @@ def _finite_verb(words: list[str], low: list[str]) -> int | None:
     if low[0] not in ("who", "what", "which"):
         return None
     for at in range(1, len(words)):
-        if low[at] in _DO | _BE | _HAVE | _GOVERNORS | _BREAKS or _is_name(words[at]):
+        if low[at] in _AUXILIARIES | _GOVERNORS | _BREAKS or _is_name(words[at]):
             return None
         nouns = at == 1 and low[0] == "which"  # "which animals chased"
         if not nouns and (_is_past(low[at]) or _is_third(low[at])):
@@ -223,20 +346,33 @@ def _main_verb(words: list[str], low: list[str], aux: int, said: list[str]) -> i
     forms: dict[str, set[str]] = {}
     for word in said:
         forms.setdefault(verb_key(word), set()).add(word.casefold())
+    keys = [one.casefold() for one in said]
     after_be = low[aux] in _BE | _HAVE
     for at in range(aux + 1, len(words)):
         found = forms.get(verb_key(low[at]), set())
+        found = found or {one for one in keys if _names_action(one, verb_key(low[at]))}
         empty = low[at] in FUNCTION_WORDS and low[at] not in _IRREGULAR
-        if not found or empty or _is_name(words[at]):
+        no_subject = at == aux + 1 and low[aux] in _DO
+        if not found or empty or no_subject or _is_name(words[at]):
             continue
-        if low[at + 1 : at + 2] == ["than"]:
-            return at
         if low[at - 1] in _DETERMINERS:  # a noun: "the record"
             continue
-        inflected = found != {low[at]} or not _DO.isdisjoint(map(str.casefold, said))
+        inflected = found != {low[at]} or not _DO.isdisjoint(keys) or _is_used(low[at], keys)
         if _is_past(low[at]) if after_be else _is_base(low[at]) and inflected:
             return at
     return None
+
+
+def _is_used(base: str, low: Sequence[str]) -> bool:
+    """Whether a sentence has this form of a verb as a verb, or as a noun with what belongs to it:
+    "to pass", "the herons eat", "the lead of".
+    """
+    for before, word, following in zip(("", *low), low, (*low[1:], "")):
+        plural = _is_third(before) or before in ("to", "they", "who")
+        known = _IRREGULAR.get(base) == base and before not in _DETERMINERS | _GOVERNORS
+        if word == base and (plural or known or following == "of"):
+            return True
+    return False
 
 
 def _mentions(words: Sequence[str], role: Role) -> Iterator[_Mention]:
@@ -249,7 +385,7 @@ def _mentions(words: Sequence[str], role: Role) -> Iterator[_Mention]:
             run.append(word)  # "the Treaty of Morn"
             continue
         plain = low in FUNCTION_WORDS | _GOVERNORS | _BREAKS or low in ("by", "'s", "’s")
-        if run and (plain or (_is_name(word) != _is_name(run[-1]) and run[-1] != "of")):
+        if run and plain:
             yield _Mention(tuple(run), role, governor)
             run = []
         if low in _GOVERNORS or low == "by":
@@ -269,48 +405,135 @@ def _roles_differ(asked: _Asked, said: list[str], answer: str) -> bool:
         return False
     low = [one.casefold() for one in said]
     verbs = _verbs(asked, low)
+    if not verbs and asked.gap is Role.AGENT and "from" in low:
+        return _is_given_to(asked, low, answer)
     return bool(verbs) and not any(_fits(asked, low, at, answer) for at in verbs)
 
 
+def _is_given_to(asked: _Asked, low: Sequence[str], answer: str) -> bool:
+    """Whether the answer is the B of "a gift from A to B", and the question names A."""
+    start = low.index("from")
+    middle = next((at for at in range(start, len(low)) if low[at] == "to"), len(low))
+    taker = _whole_places([one.casefold() for one in _answer_words(answer)], low[middle:])
+    givers = (_places(one.words, low[start:middle], whole=True) for one in asked.rest)
+    return bool(taker) and taker[0] <= 2 and any(givers)
+
+
 def _verbs(asked: _Asked, low: Sequence[str]) -> list[int]:
-    """Where the sentence has the question's verb."""
-    found = (at for at, one in enumerate(low) if verb_key(one) == asked.verb)
-    return [at for at in found if _is_verb(low, at) or _is_nominal(low, at)]
+    """Where the sentence has the question's verb, or a noun that names the same action."""
+    keys = [verb_key(one) for one in low]
+    found = [at for at, one in enumerate(keys) if one == asked.verb]
+    verbs = [at for at in found if _is_verb(low, at)]
+    if verbs and low[-2:-1] and low[-2] in _DO:  # "..., but their mother does."
+        verbs.append(len(low) - 2)
+    nouns = [at for at, one in enumerate(low) if at in found or _names_action(one, asked.verb)]
+    return verbs or [at for at in nouns if _is_nominal(low, at)]
 
 
-def _is_nominal(low: Sequence[str], at: int) -> bool:
-    """ "the defeat of A by B": as a passive."""
-    return low[at + 1 : at + 2] == ["of"] and "by" in low[at + 3 : at + 8]
-
-
-def _states(asked: _Asked, low: Sequence[str], verb: int, answer: str) -> bool:
-    """Whether the words of the question and the answer stand around this verb in their roles."""
-    passive = _is_passive(low, verb)
-    mentions = (*asked.subject, *asked.rest)
-    if asked.verb in _SYMMETRIC or not mentions:
+def _names_action(noun: str, verb: str) -> bool:
+    """Whether a noun is made of a verb: "acquisition" of "acquir", "denial" of "deny"."""
+    if not noun.endswith(_NOMINAL_ENDINGS):
         return False
-    said = [one.casefold() for one in _answer_words(answer)]
-    for words, role, governor in mentions:
-        wanted = [one.casefold() for one in words]
-        places = _whole_places(wanted, low)
-        fitting = [at for at in places if _role(low, at, verb, passive) is role]
-        if governor in _CIRCUMSTANCES:
-            fitting = places
-        if not any(_governor(low, at) == governor or governor in ("", "by") for at in fitting):
-            return False
-        if set(said) & set(wanted):
-            return False
-    wanted_roles = (asked.gap,) if asked.gap else tuple(Role)
-    for at in _whole_places(said, low):
-        between = set(low[at + len(said) : verb])  # "Petra bakes, you bring": another subject
-        apart = not asked.gap or between.isdisjoint(_BREAKS | _SUBJECTS)
-        if _role(low, at, verb, passive) in wanted_roles and apart:
+    stems = (noun.removesuffix(one) for one in _NOMINAL_ENDINGS if noun.endswith(one))
+    for stem in (re.sub("i$", "y", one) for one in stems):
+        size = max(min(4, len(verb)), len(verb) - 1, len(stem) - 1)
+        if stem[:size] == verb[:size]:
             return True
     return False
 
 
+def _is_nominal(low: Sequence[str], at: int) -> bool:
+    """ "the defeat of A by B", "A's attack on B"."""
+    if _is_verb(low, at) and not low[at].endswith(_NOMINAL_ENDINGS):
+        return False
+    owned = at > 0 and not _POSSESSIVE.isdisjoint(low[max(at - 2, 0) : at])
+    return owned or low[at + 1 : at + 2] in (["of"], ["from"], ["by"])
+
+
+def _clause(low: Sequence[str], verb: int) -> tuple[int, int]:
+    """First and last word of the clause of a verb, as far as conjunctions and stops tell."""
+
+    def ends(at: int) -> bool:
+        if low[at] == ".":
+            return at > 0 and len(low[at - 1]) > 3
+        following = low[at + 1] if at + 1 < len(low) else ""
+        joined = following in _AUXILIARIES or _is_past(following) or following in _CLAUSE_VERBS
+        if low[at] == "and" and joined:
+            return True
+        return low[at] in _CONJUNCTIONS or (low[at] == "so" and low[at - 1] == ",")
+
+    start = next((at + 1 for at in range(verb - 1, -1, -1) if ends(at)), 0)
+    return start, next((at for at in range(verb + 1, len(low)) if ends(at)), len(low))
+
+
+def _states(asked: _Asked, low: Sequence[str], verb: int, answer: str) -> bool:
+    """Whether the words of the question and the answer stand around this verb in their roles."""
+    mentions = (*asked.subject, *asked.rest)
+    said = [one.casefold() for one in _answer_words(answer)]
+    if asked.verb in ("be", "have", "do") or not mentions or not said:
+        return False
+    either = asked.verb in _SYMMETRIC
+    passive, (start, end) = _is_passive(low, verb), _clause(low, verb)
+    if any(one in _HOPED and verb_key(one) != asked.verb for one in low[start:end]):
+        return False
+    for words, role, governor in mentions:
+        wanted = {one.casefold() for one in words}
+        if wanted <= set(said) or set(said) <= wanted:
+            return False
+        places = _places(words, low, whole=True)
+        if not places:
+            return False
+        if governor in _CIRCUMSTANCES or (not governor and _TIME.fullmatch(words[-1])):
+            continue
+        inside = [at for at in places if start <= at < end]
+        part = any("of" in low[max(at - 2, 0) : at] for at in inside)  # "the nest of the swifts"
+        free = part or governor in ("", "by") or governor in low[verb + 1 : verb + 4]  # "hand over"
+        fitting = (at for at in inside if part or either or _role(low, at, verb, passive) is role)
+        if inside and not any(free or _governor(low, at) == governor for at in fitting):
+            return False
+        if not inside and (places[0] > start or not _stands_for(low, verb, role, passive)):
+            return False
+    places = [at for at in _whole_places(said, low) if start <= at < end]
+    return any(_answers(asked, low, at, len(said), verb, passive) for at in places)
+
+
+def _answers(
+    asked: _Asked, low: Sequence[str], at: int, size: int, verb: int, passive: bool | None
+) -> bool:
+    """Whether words that stand here are what the question asks for."""
+    words = low[at : at + size]
+    verbal = any(one in _AUXILIARIES or (one in _IRREGULAR and _is_past(one)) for one in words)
+    if verbal or at <= verb < at + size:
+        return False
+    if all(one in FUNCTION_WORDS | _GOVERNORS for one in words):
+        return False
+    role = _role(low, at, verb, passive)
+    own = low[at] if low[at] in _GOVERNORS else _governor(low, at)
+    if asked.governor == "of":
+        own = "of" if "of" in low[max(at - 2, 0) : at] else own
+    elif asked.governor == "to" and at == verb + 1:  # "lent Ina a tent"
+        own = "to"
+    if asked.gap is None:  # when, where, how: neither subject nor object
+        return role is not None if asked.governor in ("", own) else False
+    if asked.gap is Role.OTHER and asked.governor not in ("by", own) and not _is_nominal(low, verb):
+        return False  # "in 2012" is not what somebody smokes
+    # "Petra bakes, you bring": another subject
+    return role is asked.gap and _SUBJECTS.isdisjoint(low[at + size : verb])
+
+
+def _stands_for(low: Sequence[str], verb: int, role: Role, passive: bool | None) -> bool:
+    """Whether a pronoun, or nothing, has this role: "but admitted it"."""
+    start, _ = _clause(low, verb)
+    before = [one for one in low[start:verb] if one not in _BREAKS | _ADVERBS | _AUXILIARIES]
+    if (role is Role.OTHER) is bool(passive):
+        return not before or not {*_SUBJECTS, *_PRONOUNS}.isdisjoint(before)
+    return low[verb] in _DO or not _PRONOUNS.isdisjoint(low[verb + 1 : verb + 4])
+
+
 def _answer_words(answer: str) -> tuple[str, ...]:
-    return tuple(one for one in _split(answer) if one.casefold() not in _DETERMINERS | {"by"})
+    words = _split(answer)
+    opening = takewhile(lambda one: one.casefold() in _DETERMINERS | {"by"}, words)
+    return tuple(words[len([*opening]) :])
 
 
 def _is_verb(low: Sequence[str], at: int) -> bool:
@@ -325,11 +548,11 @@ def _fits(asked: _Asked, low: list[str], verb: int, answer: str) -> bool:
     passive = _is_passive(low, verb)
     for words, _, governor in asked.subject:  # "is derived from X" is not said of X
         led = {_governor(low, at) for at in _places(words, low)}
-        if led and not governor and led <= _DIRECTIONS:
+        if led and not governor and led <= _DIRECTIONS and not _is_nominal(low, verb):
             return False
     for at, (words, role, governor) in enumerate((*asked.subject, *asked.rest)):
         # What is neither a name nor subject or object may stand anywhere.
-        core = _is_name(words[0]) or (not governor and at <= len(asked.subject))
+        core = any(map(_is_name, words)) or (not governor and at <= len(asked.subject))
         free = governor in _CIRCUMSTANCES or not core
         if not free and not _may_stand(role, governor, words, low, verb, passive):
             return False
@@ -346,7 +569,8 @@ def _may_stand(
     passive: bool | None,
 ) -> bool:
     """Whether words stand in a role somewhere, or nowhere that tells."""
-    places = _places(words, low)
+    start, end = _clause(low, verb)
+    places = [at for at in _places(words, low) if start <= at < end]
     found = [_role(low, at, verb, passive) for at in places]
     if role is not None and found and all(one not in (None, role) for one in found):
         return False
@@ -356,21 +580,33 @@ def _may_stand(
     return bool(led & ({"from"} if governor == "from" else _DIRECTIONS - {"from"}))
 
 
-def _governor(low: Sequence[str], place: int) -> str:
-    """The preposition of a noun phrase; "the" begins one, so that "in 1702 the treaty" has none."""
-    for at in range(place - 1, max(place - 1 - _MAX_GAP, -1), -1):
+def _governor(low: Sequence[str], place: int, gap: int = _MAX_GAP) -> str:
+    """The preposition of a noun phrase. "the" begins one, so that "in 1702 the treaty" has none; a
+    time ends one: "on Friday night Anselm"; "to his gardener, Tom Bick" has one.
+    """
+    if place > 2 and low[place - 1] == "," and _is_apposition(low, place):
+        return _governor(low, place - 1, _MAX_GAP + 2)
+    for at in range(place - 1, max(place - 1 - gap, -1), -1):
         if low[at] in _GOVERNORS or low[at] == "by":
             return low[at]
-        if low[at] in _BREAKS or (low[at] in _DETERMINERS and low[at] not in ("'s", "’s")):
+        if _TIME.fullmatch(low[at]) and not _TIME.fullmatch(low[place]):
+            return ""
+        if low[at] in _BREAKS or (low[at] in _DETERMINERS and low[at] not in _POSSESSIVE):
             before = low[at - 1] if at and low[at] in _DETERMINERS else ""
             return before if before in _GOVERNORS or before == "by" else ""
     return ""
 
 
+def _is_apposition(low: Sequence[str], place: int) -> bool:
+    """Whether the words here stand between a comma and the next stop, behind a verb."""
+    end = next((at for at in range(place, len(low)) if low[at] in _BREAKS), len(low))
+    name = low[place:end]
+    behind = any(one in _AUXILIARIES or _is_past(one) for one in low[: place - 1])
+    return behind and len(name) <= _MAX_GAP and not any(one in FUNCTION_WORDS for one in name)
+
+
 def _is_passive(low: Sequence[str], verb: int) -> bool | None:
     """ "was taught", "was often taught", "a song written by"; None: "a system modelled after"."""
-    if _is_nominal(low, verb):
-        return True
     if not _is_past(low[verb]):
         return False
     near = low[max(verb - _MAX_GAP, 0) : verb]
@@ -378,47 +614,119 @@ def _is_passive(low: Sequence[str], verb: int) -> bool | None:
     following = low[verb + 1] if verb + 1 < len(low) else ""
     if following == "by" or (helper is not None and _BREAKS.isdisjoint(near[helper:])):
         return True
-    opens = verb == 0 or low[verb - 1] in _BREAKS or low[verb] == "born"  # "Ada (born 1815)"
-    return None if opens or following in _GOVERNORS | _BREAKS else False
+    if low[verb] == "born":
+        return True
+    if verb == 0 or low[verb - 1] in _BREAKS:
+        return None
+    start, end = _clause(low, verb)
+    others = (one for at, one in enumerate(low[start:end], start) if at != verb)
+    alone = not any(one in _AUXILIARIES or _is_past(one) for one in others)
+    return None if following in _GOVERNORS | _BREAKS and not alone else False
 
 
 def _role(low: Sequence[str], place: int, verb: int, passive: bool | None) -> Role | None:
     """What a word is to a verb, by the side on which it stands; None where that tells nothing."""
+    if _is_nominal(low, verb):
+        return _role_to_noun(low, place, verb)
     if place == verb or passive is None:
         return None
     if place > verb:
         return Role.AGENT if passive and _governor(low, place) == "by" else Role.OTHER
     between = low[place:verb]
+    if low[verb] == "born" and between[-1] in _BREAKS:  # "Ada (born 1815)", not "Ada and Max (born"
+        apart = any(one in FUNCTION_WORDS | _BREAKS for one in between[:-1])
+        return None if apart else Role.OTHER
     if "whom" in between:
         return Role.OTHER
+    if not _POSSESSIVE.isdisjoint(between[:4]):  # "Nadia's cousin taught her"
+        return None
     if not passive and not _PRONOUNS.isdisjoint(low[verb + 1 : verb + 3]):
-        return None  # "Hedwig sat for Tan, who painted her"
+        start, _ = _clause(low, verb)
+        subject = place >= start and "who" not in between
+        return Role.AGENT if subject else None  # "Hedwig sat for Tan, who painted her"
     # "In the marsh, the herons eat ...", "the parents of X moved ..."
     if _governor(low, place) or "of" in low[max(place - 2, 0) : place] or ";" in between:
         return None
     return Role.OTHER if passive else Role.AGENT
 
 
-def _places(mention: Sequence[str], low: Sequence[str]) -> list[int]:
-    """Where a mention stands: whole, or by the end of a name, or by the beginning of the rest."""
+def _role_to_noun(low: Sequence[str], place: int, noun: int) -> Role | None:
+    """What a word is to a noun of action: "the defeat of OTHER by AGENT", "the lead of AGENT over
+    OTHER", "AGENT's visit to OTHER", "a gift from AGENT to OTHER".
+    """
+    if place < noun:
+        return Role.AGENT if not _POSSESSIVE.isdisjoint(low[place:noun]) else None
+    rest = low[noun + 1 : place]
+    if any(one in _AUXILIARIES | _BREAKS for one in rest):
+        return None
+    led = next((one for one in reversed(rest) if one in _GOVERNORS or one in ("of", "by")), "")
+    end = next((at for at in range(place, len(low)) if low[at] in _BE | _BREAKS), len(low))
+    phrase = low[noun + 1 : end]
+    if led == "of":
+        alone = not any(one in _GOVERNORS or one == "by" for one in phrase)
+        owned = not _POSSESSIVE.isdisjoint(low[max(noun - 2, 0) : noun])
+        return (
+            None if alone and not owned else Role.OTHER if owned or "by" in phrase else Role.AGENT
+        )
+    by_from = led == "from" and "to" in phrase
+    return Role.AGENT if led == "by" or by_from else Role.OTHER if led else None
+
+
+def _places(mention: Sequence[str], low: Sequence[str], *, whole: bool = False) -> list[int]:
+    """Where a mention stands: as a whole, or the name in it; else, unless it must be whole, the end
+    of the name, or the beginning of the rest.
+    """
     wanted = [one.casefold() for one in mention]
-    if not wanted or (whole := _whole_places(wanted, low)):
-        return whole if wanted else []
-    if _is_name(mention[0]):
-        return _whole_places(wanted[-1:], low)
-    return next(
-        (
-            found
-            for size in range(len(wanted) - 1, 0, -1)
-            if (found := _whole_places(wanted[:size], low))
-        ),
-        [],
-    )
+    if not wanted or (found := _whole_places(wanted, low)):
+        return found if wanted else []
+    named = [one.casefold() for one in mention if _is_name(one)]
+    if named and (len(named) < len(wanted) or not whole):
+        return _whole_places(named, low) or ([] if whole else _whole_places(named[-1:], low))
+    sizes = () if whole or named else range(len(wanted) - 1, 0, -1)
+    return next((found for size in sizes if (found := _whole_places(wanted[:size], low))), [])
 
 
 def _whole_places(wanted: Sequence[str], low: Sequence[str]) -> list[int]:
     size = len(wanted)
     return [at for at in range(len(low) - size + 1) if list(low[at : at + size]) == list(wanted)]
+
+
+def _is_swapped(question: str, sentence: str) -> bool:
+    """Whether two names have changed their prepositions: "from A to B", and "from B to A"."""
+    asked, said = map(_led_names, (question, sentence))
+    for (one, led), (other, led_too) in pairwise(asked):
+        here, there = said.count((one, led_too)), said.count((other, led))
+        if led != led_too and here and there and (one, led) not in said:
+            return True
+    return False
+
+
+def _led_names(text: str) -> list[tuple[str, str]]:
+    """Names with the preposition in front of each."""
+    found = _LED_NAME.finditer(text)
+    return [(one["name"].casefold(), one["led"].casefold()) for one in found]
+
+
+def _compare(question: str, sentence: str, answer: str) -> Agreement:
+    """Who is older than whom, and who is as heavy as whom."""
+    asked = _COMPARED.search(question)
+    copula = r"(?:who|what|which\b[^?]*?) (?:is|are|was|were)\b"
+    if asked is None or not re.match(copula, question, re.IGNORECASE):
+        return Agreement.UNKNOWN
+    how = asked["as"] or asked["than"]
+    said = re.search(rf"\b{how} (?:as|than)\b", sentence, re.IGNORECASE)
+    words = {one.casefold() for one in _split(asked["other"])} - _DETERMINERS
+    if said is None or _NEGATION.search(sentence):
+        return Agreement.UNKNOWN
+    low, high = (
+        {one.casefold() for one in _split(part)}
+        for part in (sentence[: said.start()], sentence[said.end() :])
+    )
+    found = {one.casefold() for one in _answer_words(answer)}
+    if words <= high and found <= low:
+        return Agreement.STATED
+    crossed = found - words <= high and words - found <= low and not found <= low
+    return Agreement.CONTRADICTED if crossed else Agreement.UNKNOWN
 
 
 _OF_WHOM = (
@@ -431,11 +739,11 @@ _OF_WHOM = (
 )
 
 
-def _possessor_differs(question: str, sentence: str, answer: str) -> bool:
-    """Whether "the teacher of X" is said of the wrong one."""
+def _possession(question: str, sentence: str, answer: str) -> Agreement:
+    """Whether "the teacher of X" is said of the right one."""
     found = _OF_WHOM.match(question.strip())
     if found is None:
-        return False
+        return Agreement.UNKNOWN
     noun = found["noun"] or found["owned"] or found["held"]
     owner = re.search(
         rf"\b{noun} of (?:the )?(?P<of>[^,;.]+)|(?P<own>[^,;.]+?)['’]s? (?:[a-z]+ )?{noun}\b",
@@ -443,15 +751,47 @@ def _possessor_differs(question: str, sentence: str, answer: str) -> bool:
         re.IGNORECASE,
     )
     if owner is None:
-        return False
+        return Agreement.UNKNOWN
     said = {one.casefold() for one in _split(owner["of"] or owner["own"])}
     whose = found["of"] or found["owner"] or answer
     other = answer if found["held"] is None else found["holder"]
     wanted, held = ({one.casefold() for one in _split(text)} for text in (whose, other))
-    return not wanted & said and held <= said and other[:1].isupper()
+    if not wanted & said and held <= said and other[:1].isupper():
+        return Agreement.CONTRADICTED
+    one, two = re.escape(other), re.escape(whose)
+    be = r"(?:,|,? (?:is|was|are|were))?"
+    stated = (  # "Rurik, the nephew of Anselm", "Anselm's nephew was Rurik"
+        rf"{one}{be} (?:the |a |an )?(?:\w+ )?{noun} of (?:the )?{two}"
+        rf"|\b{noun} of (?:the )?{two}{be} {one}|{two}['’]s? (?:\w+ )?{noun}{be} {one}"
+        rf"|{one}{be} {two}['’]s? (?:\w+ )?{noun}"
+    )
+    plain = not _NEGATION.search(sentence) and re.search(stated, sentence)
+    return Agreement.STATED if plain else Agreement.UNKNOWN
+
+
+def _life(question: str, sentence: str, answer: str) -> Agreement:
+    """Of "Ada (1815 – 1852)" the first is the birth, the second the death."""
+    asked = _LIFE.match(question.strip())
+    if asked is None:
+        return Agreement.UNKNOWN
+    dates = re.search(
+        rf"{re.escape(asked['who'])} \(([^()–—]*\d{{3}}[^()–—]*)[–—]([^()]*)\)", sentence
+    )
+    if dates is None:
+        return Agreement.UNKNOWN
+    own, other = dates.groups() if asked["what"] == "born" else dates.groups()[::-1]
+    if answer in other and answer not in own:
+        return Agreement.CONTRADICTED
+    return Agreement.STATED if answer in own else Agreement.UNKNOWN
 
 
 # --- what is denied
+
+
+def _denies(clause: str, verb: str) -> bool:
+    """Whether a clause denies something; where denying is asked for, that does not."""
+    found = (one.group() for one in _NEGATION.finditer(clause))
+    return any(verb_key(one) != verb and not _names_action(one, verb) for one in found)
 
 
 def _is_denied(asked: _Asked, question: str, sentence: str, answer: str) -> bool:
@@ -462,8 +802,8 @@ def _is_denied(asked: _Asked, question: str, sentence: str, answer: str) -> bool
         "", sentence.replace(answer, _ANSWER)
     )  # it holds for all clauses: "For sale items, ..."
     clauses = [one for one in _CLAUSE_END.split(sentence) if one.strip()]
-    denied = [one for one in clauses if _NEGATION.search(one)]
-    stated = [one for one in clauses if not _NEGATION.search(one)]
+    denied = [one for one in clauses if _denies(one, asked.verb)]
+    stated = [one for one in clauses if one not in denied]
     if not denied:
         return False
     own = next((one for one in stated if _ANSWER in one), None)
@@ -471,18 +811,21 @@ def _is_denied(asked: _Asked, question: str, sentence: str, answer: str) -> bool
         {verb_key(word) for one in mentions for word in one.words}
         for mentions in (asked.rest, asked.subject)
     )
+    kinds = set(map(verb_key, asked.kind))
     for clause in stated:
         here = set(map(verb_key, _split(clause)))
-        missing, subject = missing - here, subject - here
+        missing, subject, kinds = missing - here, subject - here, kinds - here
     there = {verb_key(word) for one in denied for word in _split(one)}
-    missing, subject = missing & there, subject & there
+    missing, subject, kinds = missing & there, subject & there, kinds & there
     if own is None:
         return bool(missing | subject) and asked.verb in there
     words = [one.casefold() for one in _split(own)]
+    if {"one", "ones"} & set(words):  # "the meeting on Monday ..., the one on Friday ..."
+        subject &= {verb_key(one) for one in _split(question) if _is_name(one)}
     after = next(
         (words[at + 1 : at + 3] for at, one in enumerate(words) if verb_key(one) == asked.verb), []
     )
-    if missing and asked.gap is None and _SUBSTITUTES.isdisjoint(after):
+    if (kinds or (missing and asked.gap is None)) and _SUBSTITUTES.isdisjoint(after):
         return True
     first = words[0] if words else ""
     verbal = (_is_past(first) or _is_third(first)) and not _BE & set(words[1:2])

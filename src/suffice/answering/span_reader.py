@@ -22,7 +22,7 @@ from suffice.answering.answer_type import (
     parse_number,
 )
 from suffice.answering.extractive_reader import Passage, QuestionCues, Reading, stem
-from suffice.answering.roles import Agreement, agreement
+from suffice.answering.roles import Agreement, agreement, may_state, polarity
 from suffice.answering.rule_planner import two_choices
 from suffice.text import names, title_key, tokens
 from suffice.types import Citation, FoundAnswer
@@ -35,7 +35,7 @@ _ASKS_USE = re.compile(
 EXACT = (AnswerType.DATE, AnswerType.NUMBER)  # of which one is right
 RIVAL = 0.3  # as likely, at least, is what speaks against an answer
 MIN_COVERED = 0.5  # share of the question's words in each of two sentences that disagree
-STATED = 0.75  # at least as likely is what its sentence says in plain words
+STATED = 0.85  # at least as likely is what its sentence says in plain words
 
 
 @runtime_checkable
@@ -73,27 +73,71 @@ class SpanReader:
         def fits(said: str) -> bool:
             return _is_one_of(said, choices) if choices else has_form(said, answer_type)
 
+        if answer_type is AnswerType.YES_NO and (said := _said_plainly(question, passages)):
+            return said
         found = self.find(question, titles, texts, fits)
         if found is None or not found.text:
             return Reading(None, by=self.name)
         cited = _citation(passages[found.place], found.start)
         if not fits(found.text):
             return Reading(None, (cited,), 0.0, self.name)
-        answer, p = found.text, found.p
-        if answer in cited.text and not choices:  # neither yes, nor no, nor a title
-            said = agreement(question, cited.text, answer)
-            if said is Agreement.CONTRADICTED:
-                return Reading(None, (cited,), 0.0, self.name)
-            p = max(p, STATED) if said is Agreement.STATED else p
+        reading = Reading(found.text, (cited,), found.p, self.name)
+        if not choices:
+            reading = self._checked(question, reading, passages, fits)
+        (cited,), answer = reading.citations, reading.answer
+        if answer is None:
+            return reading
         if answer_type is AnswerType.PERSON:
-            answer = _whole_name(answer, cited.text)
+            reading = replace(reading, answer=_whole_name(answer, cited.text))
         elif _ASKS_USE.search(question):
-            answer = _whole_clause(answer, cited.text)
-        reading = Reading(answer, (cited,), p, self.name)
-        others = [one for at, one in enumerate(passages) if at != found.place]
-        if answer_type in EXACT and p >= RIVAL and others:
+            reading = replace(reading, answer=_whole_clause(answer, cited.text))
+        others = [one for one in passages if one.doc_id != cited.doc_id]
+        if answer_type in EXACT and reading.score >= RIVAL and others:
             return self._with_rival(question, answer_type, reading, others)
         return reading
+
+    def _checked(
+        self, question: str, reading: Reading, passages: Sequence[Passage], fits: Fits
+    ) -> Reading:
+        """The reading, surer where its sentence states it; another one that is stated where this
+        one is doubtful; none where the sentence speaks against it.
+        """
+        (cited,), answer = reading.citations, reading.answer or ""
+        said = Agreement.UNKNOWN  # of yes, no, and titles
+        if answer in cited.text:
+            said = agreement(question, cited.text, answer)
+        if said is Agreement.STATED:
+            return replace(reading, score=max(reading.score, STATED))
+        if said is Agreement.UNKNOWN and reading.score >= STATED:
+            return reading
+        none = Reading(None, (cited,), 0.0, self.name)
+        other = self._stated(question, passages, fits)
+        return other or (none if said is Agreement.CONTRADICTED else reading)
+
+    def _stated(self, question: str, passages: Sequence[Passage], fits: Fits) -> Reading | None:
+        """The likeliest of the answers that a sentence states in plain words."""
+        able = [
+            (one, at, sentence)
+            for one in passages
+            for at, sentence in enumerate(one.sentences)
+            if may_state(question, sentence)
+        ]
+        if not able:
+            return None
+
+        def stating(said: str) -> Citation | None:
+            for one, at, sentence in able:
+                if said in sentence and agreement(question, sentence, said) is Agreement.STATED:
+                    return Citation(one.doc_id, at, sentence)
+            return None
+
+        titles, texts = (one.title for one, *_ in able), (sentence for *_, sentence in able)
+        found = self.find(
+            question, [*titles], [*texts], lambda said: fits(said) and bool(stating(said))
+        )
+        if found is None or not (cited := stating(found.text)) or not fits(found.text):
+            return None
+        return Reading(found.text, (cited,), max(found.p, STATED), self.name)
 
     def _with_rival(
         self,
@@ -119,6 +163,20 @@ class SpanReader:
         if not same or not _values_differ(reading.answer or "", found.text):
             return reading
         return replace(reading, citations=(first, second), rivals=(found.text,))
+
+
+def _said_plainly(question: str, passages: Sequence[Passage]) -> Reading | None:
+    """Yes or no, where sentences with all words of the question say so, and none the contrary."""
+    found = [
+        (said, Citation(one.doc_id, at, sentence))
+        for one in passages
+        for at, sentence in enumerate(one.sentences)
+        if (said := polarity(question, sentence)) is not None
+    ]
+    if len({said for said, _ in found}) != 1:
+        return None
+    (said, cited), *_ = found
+    return Reading("yes" if said else "no", (cited,), STATED, SpanReader.name)
 
 
 def _named(sentence: str) -> set[str]:

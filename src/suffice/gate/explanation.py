@@ -171,8 +171,13 @@ class Occlusion:
             shown, usually = one.form(value), one.form(usual)
             if shown and shown != usually and one.sign * (value - usual) * effect >= 0:
                 compared = f"{shown} (usually {usually})" if usually else shown
-                return one.words.format(compared, view).replace("about 1 documents", "one document")
+                return _singular(one.words.format(compared, view))
         return subject
+
+
+def _singular(words: str) -> str:
+    words = re.sub(r"\b1 (document|time)s\b", r"1 \1", words)
+    return words.replace("1 relevant hits lead", "1 relevant hit leads")
 
 
 class Fact(NamedTuple):

@@ -45,9 +45,12 @@ TOP_NEEDED = 4
 KEPT_WINDOWS = 128
 ANSWER_FILE = "answers.json"  # in the reader's folder
 # How likely an answer is right is learned from: 1, the log-odds that there is an answer, those of
-# this one among all, those that the set is complete, whether it is yes or no, and how many words
-# it has: long ones end in the wrong place more often.
-ANSWER_SIGNS = ("constant", "some answer", "this answer", "complete", "yes or no", "log words")
+# this one among all, those that the set is complete, whether it is yes or no, how many words it
+# has (long ones end in the wrong place more often), and how far it is ahead of the next one.
+ANSWER_SIGNS = (
+    "constant", "some answer", "this answer", "complete", "yes or no", "log words", "lead",
+)  # fmt: skip
+MIN_LEAD = 0.001  # of the likelihoods whose ratio is the lead
 ANSWER_TOKENS = 30  # of an answer, at most
 ANSWER_STARTS, ANSWER_ENDS = 24, 3  # places that are tried
 MAX_QUOTE = 300  # characters on either side of what matters most
@@ -181,14 +184,15 @@ class Reader:
         outputs = self._run(asked, windows)
         head = len(asked) + 2
         read = [(_clean(title), text) for (title, _), text in zip(chosen, parts, strict=True)]
-        slot, start, end, text, p = _best_span(windows, outputs.spans, head, read, fits)
+        slot, start, end, text, p, second = _best_span(windows, outputs.spans, head, read, fits)
         kinds = outputs.answer
         nothing, span, yes, no = np.exp(kinds - np.logaddexp.reduce(kinds)).tolist()
         if said := max(yes, no) > span and fits("yes"):
-            text, p = ("yes", yes) if yes > no else ("no", no)
+            text, p, second = ("yes", yes, no) if yes > no else ("no", no, yes)
             slot, (start, end) = _best_evidence(windows, outputs.evidence, head, len(parts))
         signs = [1.0, log_odds(1 - nothing), log_odds(p), outputs.complete, float(said)]
         signs.append(float(np.log(max(len(text.split()), 1))))
+        signs.append(float(np.log((p + MIN_LEAD) / (second + MIN_LEAD))))
         at = hits.index(chosen[slot])
         return FoundAnswer(text, at, max(start, 0), max(end, 0), 0.0), np.array(signs)
 
@@ -336,9 +340,10 @@ def _best_evidence(
 def _best_span(
     windows: Sequence[_Window], logits: Sequence[Floats], head: int,
     hits: Sequence[tuple[str, str]], fits: Fits,
-) -> tuple[int, int, int, str, float]:  # fmt: skip
+) -> tuple[int, int, int, str, float, float]:  # fmt: skip
     """Hit, first character, end, words and probability of the likeliest answer, in a text or a
-    title; of those that fit, if there are any. None has probability 0.
+    title; of those that fit, if there are any. None has probability 0. Last, the probability of the
+    likeliest other answer: one that shares no word with it.
     """
     logs = np.full((len(windows), max(map(len, logits)), 2), -np.inf)
     for row, one in zip(logs, logits, strict=True):
@@ -355,6 +360,8 @@ def _best_span(
         rest = logs[at, first : first + min(ANSWER_TOKENS, len(window.ids) - place), 1]
         for more in np.argsort(-rest, kind="stable")[:ANSWER_ENDS].tolist():
             start, end = window.offsets[place][0], window.offsets[place + more][1]
+            if start >= 0:
+                start, end = _whole_words(text, start, end)
             p = float(np.exp(logs[at, first, 0] + rest[more]))
             size = len(title) + 1  # titles end in front of the text's first character
             said = text[start:end] if start >= 0 else title[start + size : end + size]
@@ -362,12 +369,35 @@ def _best_span(
             if words and (start < 0) == (end < 0):
                 found.setdefault(words, []).append((p, window.hit, start, end, said))
     if not found:
-        return 0, 0, 0, "", 0.0
+        return 0, 0, 0, "", 0.0, 0.0
     # Windows overlap, and several hits may say the same.
-    fitting = [same for same in found.values() if fits(same[0][-1])] or found.values()
-    best = max(fitting, key=lambda same: sum(one[0] for one in same))
-    _, hit, start, end, said = max(best)
-    return hit, start, end, said, min(sum(one[0] for one in best), 1.0)
+    fitting = {words for words, same in found.items() if fits(same[0][-1])} or set(found)
+    chance = {
+        words: min(sum(one[0] for one in found[words]), 1.0) for words in found if words in fitting
+    }
+    best = max(chance, key=lambda words: chance[words])
+    mine = set(best.split())
+    second = max((p for words, p in chance.items() if mine.isdisjoint(words.split())), default=0.0)
+    _, hit, start, end, said = max(found[best])
+    return hit, start, end, said, chance[best], second
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """The place with all of its first and its last word: "nightly.sh", of which "sh" is a token."""
+
+    def joins(at: int) -> bool:  # whether characters on both sides of this place are of one word
+        if not 0 < at < len(text):
+            return False
+        before, after = text[at - 1], text[at]
+        if after in "._/" and at + 1 < len(text):
+            return before.isalnum() and text[at + 1].isalnum()
+        return after.isalnum() and (before.isalnum() or (before in "._/" and joins(at - 1)))
+
+    while joins(start):
+        start -= 1
+    while joins(end):
+        end += 1
+    return start, end
 
 
 def _split(length: int, room: int) -> list[slice]:
