@@ -29,8 +29,9 @@ from suffice.benchmark.llm import (
 )
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, Triple
 from suffice.benchmark.stage_protocols import ReasoningPath as Chain
+from suffice.cli import output
 from suffice.cli.check import _read_hits
-from suffice.cli.output import parse_day, parse_filter, parse_numbers, parse_prices
+from suffice.cli.output import parse_day, parse_numbers, parse_prices
 from suffice.engines.qdrant.schema import document_from_payload
 from suffice.errors import InputError
 from suffice.evaluation.ci_thresholds import parse_thresholds
@@ -75,7 +76,7 @@ class ScriptedModel:
 
 def _filters(text: str) -> None:
     parse_filter(
-        parse_filter(text) if text != "auto" else {}, KNOWN, skip_unknown=len(text) % 2 == 0
+        output.parse_filter(text) if text != "auto" else {}, KNOWN, skip_unknown=len(text) % 2 == 0
     )
 
 

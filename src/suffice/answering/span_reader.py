@@ -36,6 +36,7 @@ EXACT = (AnswerType.DATE, AnswerType.NUMBER)  # of which one is right
 RIVAL = 0.3  # as likely, at least, is what speaks against an answer
 MIN_COVERED = 0.5  # share of the question's words in each of two sentences that disagree
 STATED = 0.85  # at least as likely is what its sentence says in plain words
+UNLIKELY = 0.05  # less likely by the reader: a sentence about something that looks alike
 
 
 @runtime_checkable
@@ -136,6 +137,8 @@ class SpanReader:
             question, [*titles], [*texts], lambda said: fits(said) and bool(stating(said))
         )
         if found is None or not (cited := stating(found.text)) or not fits(found.text):
+            return None
+        if found.p < UNLIKELY:
             return None
         return Reading(found.text, (cited,), max(found.p, STATED), self.name)
 
