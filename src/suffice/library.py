@@ -136,10 +136,11 @@ class Library:
 
     @classmethod
     def open(cls, path: Path | str) -> Library:
-        """The library in this folder, or at this address. Warns if it is `unfinished`."""
+        """The library in this folder, or at this address. Warns of writes that were cut off."""
         library = cls(open_location(path))
         for one in library.unfinished:
-            warnings.warn(f"{path}: {one}; next: {one.next_step}", stacklevel=2)
+            if not one.running:  # to be opened while others write is what a service does
+                warnings.warn(f"{path}: {one}; next: {one.next_step}", stacklevel=2)
         return library
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ from suffice.gate.features import SET_COLUMNS
 from suffice.gate.hits import NormalizedHits
 from suffice.gate.question import ParsedQuestion
 from suffice.lexicon import FUNCTION_WORDS, OTHER_FUNCTION_WORDS, OTHER_PARTICLES
-from suffice.numeric import log_odds_array, sigmoid
+from suffice.numeric import log_odds_array, multiply_rows, sigmoid
 from suffice.types import LOW_FAMILIARITY
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -279,7 +279,7 @@ class _Space:
     def distances(self, table: Floats) -> Floats:
         """From the nearest centre: (questions,)."""
         whiten, centres = self._whitened
-        apart = ((table - self.means) @ whiten)[:, None] - centres
+        apart = multiply_rows(table - self.means, whiten)[:, None] - centres
         return np.asarray((apart * apart).sum(2).min(1))
 
     def farthest_column(self, row: Floats) -> int:
