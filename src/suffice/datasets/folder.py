@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from suffice.datasets import jsonl
@@ -86,7 +86,7 @@ class Folder:
         self.name = self.root.resolve().name
         self._skip_pdf = skip_pdf
         self.read: set[str] = set()  # paths of the files that became documents
-        self.unread: set[str] = set()  # and of those that did not, or not to their end
+        self.unread: set[str] = set()  # of those that did not, or not to their end; of folders
         self.ignored: Counter[str] = Counter()  # files of other types, by suffix
 
     def dataset(self) -> Dataset:
@@ -99,9 +99,11 @@ class Folder:
     def is_gone(self, document: Document) -> bool:
         """Whether the document came from this folder, and the last pass would have found it again.
 
-        A file that exists and cannot be read keeps its earlier documents.
+        A file that exists and cannot be read keeps its earlier documents, and so do the files in a
+        folder that cannot be listed.
         """
-        return self.owns(document) and document.extra.get("path") not in self.unread
+        path = PurePosixPath(str(document.extra.get("path")))
+        return self.owns(document) and self.unread.isdisjoint(map(str, (path, *path.parents)))
 
     def documents(self, bad: BadRecords) -> Iterator[Document]:
         """The documents of every file, in the order of their paths."""
@@ -148,6 +150,7 @@ class Folder:
                     found = sorted(entries, key=lambda one: one.name)
             except OSError as error:
                 bad.reject(_printable(home), f"cannot be listed: {error.strerror}")
+                self.unread.add(home.relative_to(self.root).as_posix())
                 continue
             inside = list[Path]()
             for one in found:
@@ -215,8 +218,11 @@ def _printable(path: Path | str) -> str:
 
 def _is_artefact(folder: Path) -> bool:
     """Whether suffice made this folder: a library, a gate, a run."""
+    manifest = folder / MANIFEST
     try:
-        with (folder / MANIFEST).open("rb") as stream:  # someone's own may be huge
+        if not manifest.is_file():  # a pipe would be waited for
+            return False
+        with manifest.open("rb") as stream:  # someone's own may be huge
             value = json.loads(stream.read(MAX_MANIFEST_BYTES))
     except (OSError, ValueError, RecursionError):
         return False
