@@ -113,8 +113,25 @@ def test_systems_of_several_encoders_stand_in_one_run(
     assert run.names == ("dense:letters", "bm25", "dense")  # the last is dense under another name
     assert run.system("dense").ranks == run.system("dense:letters").ranks
     assert set(run.timings) == set(run.names)
-    with pytest.raises(InputError, match="'dense:' names no encoder"):
-        compare_retrievers(data, RetrievalSettings(("dense:",)))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("dense:", "'dense:' names no encoder"),
+        ("dense:leters", "no encoder is named 'leters'"),
+        ("bm25:letters", "bm25:letters: bm25 takes no encoder"),
+    ],
+)
+def test_a_wrong_system_fails_before_the_work(village: Path, name: str, why: str) -> None:
+    begun: list[str] = []
+    with pytest.raises(InputError, match=why):
+        compare_retrievers(
+            load("jsonl", village),
+            RetrievalSettings(("bm25", name)),
+            progress=lambda stage, done, total: begun.append(stage),
+        )
+    assert begun == []
 
 
 @pytest.mark.parametrize(

@@ -426,8 +426,12 @@ def _choose_systems(settings: RetrievalSettings) -> tuple[list[_System], dict[st
     names = [name for name in settings.retrievers if name not in (ALL, GIVEN)]
     systems = {name: _parse_system(name, settings.encoder) for name in names}
     not_run: dict[str, str] = {}
-    for system in systems.values():
-        takes_encoder(RETRIEVERS.get(system.retriever))  # a wrong name fails before the work
+    for system in systems.values():  # a wrong name fails before the work
+        if takes_encoder(RETRIEVERS.get(system.retriever)):
+            ENCODERS.get(system.encoder)
+        elif ":" in system.name:
+            hint = f"name {system.retriever} alone"
+            raise InputError(f"{system.name}: {system.retriever} takes no encoder", hint=hint)
     for name in ALL_SYSTEMS if ALL in settings.retrievers else ():
         system = _parse_system(name, settings.encoder)
         try:
