@@ -321,13 +321,16 @@ def test_what_cannot_be_read_is_listed_with_its_reason(tmp_path: Path) -> None:
     (home / "loop").symlink_to(home)
     (home / "out.txt").symlink_to("/etc/hosts")
     (home / "again.txt").symlink_to(home / "a.txt")
+    (home / "kept.txt").symlink_to(home / ".git" / "notes.txt")
     os.mkfifo(home / "pipe.txt")
     folder, bad = Folder(home), BadRecords(skip=True)
     assert [one.text for one in folder.documents(bad)] == ["Good.", "Fine.", "Ok"]
     reasons = dict(line.removeprefix(f"{home}/").split(": ", 1) for line in bad.examples)
+    no_link = "a link out of the folder, to a hidden file, or a broken one, not followed"
     assert reasons == {
         "loop": "a link to a folder, not followed",
-        "out.txt": "a link out of the folder, or a broken one, not followed",
+        "kept.txt": no_link,
+        "out.txt": no_link,
         "pipe.txt": "not a regular file",
         "b.txt": "is not UTF-8 text, see line 1; save it as UTF-8",
         "c.txt": "is a binary file, expected text",

@@ -157,7 +157,8 @@ class Folder:
                 if one.name.startswith("."):
                     continue
                 if _is(one.is_dir):
-                    inside += [home / one.name] if self._enters(one, bad) else []
+                    if self._enters(one, bad):
+                        inside.append(home / one.name)
                 elif self._takes(one, bad):
                     yield home / one.name
             waiting += reversed(inside)
@@ -180,15 +181,22 @@ class Folder:
         if not is_text(str(file)):
             problem = "its name is not UTF-8"
         elif entry.is_symlink():
-            if _is(entry.is_file) and file.resolve().is_relative_to(self.root.resolve()):
+            if _is(entry.is_file) and self._reads(file.resolve()):
                 return False  # it is read where it is
-            problem = "a link out of the folder, or a broken one, not followed"
+            problem = "a link out of the folder, to a hidden file, or a broken one, not followed"
         elif not _is(entry.is_file):
             problem = "not a regular file"
         if problem:
             bad.reject(_printable(file), problem)
             self.unread.add(self.path_of(file))
         return not problem
+
+    def _reads(self, target: Path) -> bool:
+        """Whether the target of a link is a file of this folder that is read by itself."""
+        root = self.root.resolve()
+        if not target.is_relative_to(root) or target.suffix.lower() not in LOADERS:
+            return False
+        return not any(one.startswith(".") for one in target.relative_to(root).parts)
 
     def _documents_of(self, file: Path, path: str, bad: BadRecords) -> Iterator[Document]:
         for number, one in enumerate(LOADERS[file.suffix.lower()](file, bad), start=1):

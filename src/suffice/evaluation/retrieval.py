@@ -25,7 +25,6 @@ from suffice.errors import (
     InputError,
     MissingExtraError,
     NotReadyError,
-    SufficeError,
     did_you_mean,
 )
 from suffice.evaluation.figures import Bars, Curves, Point, Points, Series
@@ -400,10 +399,8 @@ def _search_alone(
     fold, deepen = _parent_of(parents), parents is not None
     try:
         (hits,) = _search_folded(retriever, [text], depth, fold, deepen=deepen)
-    except SufficeError as error:
-        if isinstance(error, NotReadyError | MissingExtraError):
-            raise  # of the system, not of the question
-        return [[], None, f"{type(error).__name__}: {error}"]
+    except (NotReadyError, MissingExtraError):
+        raise  # of the system, not of the question
     except Exception as error:  # noqa: BLE001 - recorded, not fatal
         return [[], None, f"{type(error).__name__}: {error}"]
     one = _RankedIds.of(hits)
@@ -484,8 +481,8 @@ def _renamed(run: RetrievalRun, names: Mapping[str, str]) -> RetrievalRun:
 def _join_runs(runs: Sequence[RetrievalRun], names: Sequence[str]) -> RetrievalRun:
     """The systems of all runs in the order of their names; what is given comes first."""
     found = {one.name: one for run in runs for one in run.systems}
-    systems = tuple(found[name] for name in dict.fromkeys([*found, *names]) if name == GIVEN)
-    systems += tuple(found[name] for name in names)
+    given = [GIVEN] if GIVEN in found else []
+    systems = tuple(found[name] for name in (*given, *names))
     timings = {name: run.timings[name] for name in names for run in runs if name in run.timings}
     return replace(runs[0], systems=systems, timings=timings)
 
