@@ -27,6 +27,7 @@ from suffice.evaluation.retrieval import (
 )
 from suffice.evaluation.retrieval_costs import CostTask, latency_quantile, measure_cost
 from suffice.evaluation.significance import Interval
+from suffice.library import Library
 from suffice.registry import ENCODERS
 from suffice.retrieval.builtin import bm25
 
@@ -156,3 +157,22 @@ def test_a_quantile_has_an_interval_where_there_are_enough_questions() -> None:
     assert latency_quantile(times, 0.95).high == 964.0
     assert latency_quantile([3.0, 1.0, 2.0], 0.95) == Interval(2.9)
     assert latency_quantile([], 0.5) == Interval(None)
+
+
+def test_a_library_is_searched_by_its_own_vectors(village: Path, tmp_path: Path) -> None:
+    def run(name: str, retrievers: str) -> Result:
+        library = str(tmp_path / name)
+        return evaluate(village, "--library", library, "--json", "--retriever", retrievers)
+
+    documents = list(load("jsonl", village).documents())
+    Library.build(tmp_path / "words", documents, encoder=None).close()
+    Library.build(tmp_path / "vectors", documents, encoder="wordllama").close()
+    Library.build(tmp_path / "empty", [], encoder=None).close()
+    needs = run("words", "bm25,dense")
+    assert (needs.exit_code, "dense needs vectors" in needs.output) == (2, True)
+    assert list(json.loads(run("words", "all").stdout)["retrievers"]) == ["bm25"]
+    every = json.loads(run("vectors", "all").stdout)
+    assert {"bm25", "dense", "hybrid", "bridge"} <= every["retrievers"].keys()
+    assert "a library has its own vectors" in every["not_run"]["dense:bge-small-en-v1.5"]
+    assert every["settings"]["encoder"] == "wordllama"
+    assert json.loads(run("empty", "bm25").stdout)["settings"]["documents"] == 0

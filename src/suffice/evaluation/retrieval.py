@@ -266,7 +266,7 @@ class RetrievalSettings:
 
     retrievers: tuple[str, ...]  # or RETRIEVER:ENCODER; "all": ours beside the usual ones
     ks: tuple[int, ...] = (2, 4, 8)
-    encoder: str = "wordllama"
+    encoder: str = "wordllama"  # of a library its own, "" where it has no vectors
     chunk_tokens: int = 0  # 0: documents stay whole
     chunk_overlap: int = 32
     limit: int | None = None  # only the first so many questions
@@ -287,11 +287,8 @@ def compare_retrievers(
     Hits that came with the questions are judged as "given"; naming only that searches nothing. The
     run keeps `data`, the hashes of the files that were read. `job_runner` runs the work.
     """
-    systems, not_run = _choose_systems(settings)
+    systems, not_run = _choose_systems(settings, own_vectors=store is not None)
     questions = _questions(dataset, settings, systems)
-    if store is not None and (own := next((one for one in systems if ":" in one.name), None)):
-        hint = f"name {own.retriever} alone"
-        raise InputError(f"{own.name}: a library has its own vectors", hint=hint)
     groups: dict[str, list[_System]] = {}
     for system in systems:
         groups.setdefault(system.encoder, []).append(system)
@@ -416,22 +413,21 @@ class _System:
     encoder: str
 
 
-def _choose_systems(settings: RetrievalSettings) -> tuple[list[_System], dict[str, str]]:
-    """The systems to search with; and those of "all" that are not installed, with what to do."""
+def _choose_systems(
+    settings: RetrievalSettings, *, own_vectors: bool = False
+) -> tuple[list[_System], dict[str, str]]:
+    """The systems to search with; and those of "all" that cannot run here, with what to do."""
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
     names = [name for name in settings.retrievers if name not in (ALL, GIVEN)]
     systems = {name: _parse_system(name, settings.encoder) for name in names}
     not_run: dict[str, str] = {}
-    for system in systems.values():  # a wrong name fails before the work
-        if takes_encoder(RETRIEVERS.get(system.retriever)):
-            ENCODERS.get(system.encoder)
-        elif ":" in system.name:
-            hint = f"name {system.retriever} alone"
-            raise InputError(f"{system.name}: {system.retriever} takes no encoder", hint=hint)
+    for system in systems.values():
+        _check_system(system, own_vectors)
     for name in ALL_SYSTEMS if ALL in settings.retrievers else ():
         system = _parse_system(name, settings.encoder)
         try:
+            _check_system(system, own_vectors)
             encoder_for(retriever_factories([system.retriever]), system.encoder)
         except (InputError, NotReadyError, MissingExtraError) as error:
             not_run[name] = f"{error}: {error.hint}" if error.hint else str(error)
@@ -439,6 +435,21 @@ def _choose_systems(settings: RetrievalSettings) -> tuple[list[_System], dict[st
             systems.setdefault(name, system)
     unlike = {(one.retriever, one.encoder): one for one in reversed(systems.values())}
     return [one for one in systems.values() if one in unlike.values()], not_run
+
+
+def _check_system(system: _System, own_vectors: bool) -> None:
+    """What cannot run fails before the work."""
+    name, alone = system.name, f"name {system.retriever} alone"
+    if not takes_encoder(RETRIEVERS.get(system.retriever)):
+        if ":" in name:
+            raise InputError(f"{name}: {system.retriever} takes no encoder", hint=alone)
+    elif ":" in name and own_vectors:
+        raise InputError(f"{name}: a library has its own vectors", hint=alone)
+    elif not system.encoder:
+        hint = "name bm25, or build the library again with --encoder wordllama"
+        raise NotReadyError(f"{name} needs vectors, and the library has none", hint=hint)
+    else:
+        ENCODERS.get(system.encoder)
 
 
 def _parse_system(name: str, encoder: str) -> _System:
