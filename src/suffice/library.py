@@ -125,6 +125,7 @@ class Library:
             )
         try:
             library.encoder_name = encoder
+            # () only makes the library: nothing is marked as written.
             if rebuild or not isinstance(documents, tuple) or documents:
                 library.add(documents, replace_all=rebuild, progress=progress, run=run)
             if links:
