@@ -127,9 +127,11 @@ class _JudgedBatch:
         effects = self.consultation.effects.tolist()
         for one, record, effect in zip(explanations, self.records, effects, strict=True):
             if record is not None and record.p_judge is not None and effect:
-                said = "complete" if record.p_judge >= 0.5 else "incomplete"
-                words = f"the judge finds the hits {said}, with a chance of {record.p_judge:.2f}"
-                one = {**one, "reasons": (Reason("judge", effect, words), *one["reasons"])}
+                words = f"the judge gives the hits a chance of {record.p_judge:.2f} to be complete"
+                if (record.p_judge < 0.5) is not (effect < 0):  # one that says yes to nearly all
+                    words += f", {'less' if effect < 0 else 'more'} than it gives others"
+                reason = Reason("judge", round(effect, 4), words)
+                one = {**one, "reasons": (reason, *one["reasons"])}
             found.append(one)
         return found
 
