@@ -75,7 +75,7 @@ def explain_verdicts(
         missing = find_missing(evidence, extraction, description.p_absent[at])
         wanted = missing or action is not Action.ANSWER
         queries = suggest_queries(batch.questions[at], missing) if wanted else ()
-        reasons = occlusion.rank_reasons(effects[at], occlusion.view(row))
+        reasons = occlusion.rank_reasons(effects[at], occlusion.view(row), action)
         if search := searches[at]:
             reasons = (*reasons, Reason(SEARCH, 0.0, search))
         explanations.append(
@@ -144,8 +144,10 @@ class Occlusion:
         moves = np.diff(np.concatenate([start, steps]), axis=0)
         return steps[-1], np.concatenate([start, moves]).T
 
-    def rank_reasons(self, effects: Floats, view: FeatureView) -> tuple[Reason, ...]:
-        """The strongest effects of one question first, the start last; one has the verdict's sign.
+    def rank_reasons(
+        self, effects: Floats, view: FeatureView, action: Action
+    ) -> tuple[Reason, ...]:
+        """The strongest effects of one question first, the start last; one speaks for the action.
 
         Effects that are small beside the strongest did not move the verdict: they are left out.
         """
@@ -153,9 +155,10 @@ class Occlusion:
         ranked.sort(key=lambda pair: (-abs(pair[1]), pair[0]))
         least = max(MIN_EFFECT, MIN_SHARE * max(map(abs, parts)))
         shown = [pair for pair in ranked if abs(pair[1]) >= least][: MAX_SHOWN - 1]
-        low = sum(parts) < 0
-        if all((effect < 0) is not low for _, effect in (*shown, start)):
-            shown[MAX_SHOWN - 2 :] = [pair for pair in ranked if (pair[1] < 0) is low][:1]
+        sign = 1 if action is Action.ANSWER else -1
+        speaks = [pair for pair in ranked if sign * pair[1] > 0]
+        if speaks and all(sign * effect <= 0 for _, effect in (*shown, start)):
+            shown[MAX_SHOWN - 2 :] = speaks[:1]
         return tuple(
             Reason(family, round(effect, 4), self._words(family, effect, view))
             for family, effect in (*shown, start)
@@ -176,8 +179,7 @@ class Occlusion:
 
 
 def _singular(words: str) -> str:
-    words = re.sub(r"\b1 (document|time)s\b", r"1 \1", words)
-    return words.replace("1 relevant hits lead", "1 relevant hit leads")
+    return re.sub(r"\b1( \(usually \d+\))? (document|time)s\b", r"1\1 \2", words)
 
 
 class Fact(NamedTuple):
@@ -229,7 +231,7 @@ _FAMILIES: dict[str, tuple[str, tuple[Fact, ...]]] = {
         Fact(1, "greedy1", _share, "one hit alone holds {0} of what the question says"),
     )),
     "links": ("how the hits mention one another", (
-        Fact(-1, "dangling", _count, "{0} relevant hits lead to a name that no hit is about"),
+        Fact(-1, "dangling", _count, "relevant hits that lead to a name that no hit is about: {0}"),
         Fact(1, "bridged", _count, "the hits that the question names lead on to {0} of the others"),
         Fact(1, "links", _count, "the hits mention one another's titles {0} times"),
         Fact(1, "cov_linked", _share, "the most relevant hits hold {0} of what the question says"),
