@@ -47,6 +47,22 @@ def test_a_name_of_the_question_that_no_hit_mentions_is_missing() -> None:
     assert "Harbor Nights" in find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
 
 
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("What Is The Capital Of Kenya And Who Is Its President?", ()),
+        ("Capital of Kenya", ("Capital of Kenya",)),
+        ("Maria Lopez Harbor Nights", ("Maria Lopez Harbor Nights",)),
+        ("How do I configure a server for TLS 1.3?", ("TLS 1.3",)),
+        ("¿Quién es el director de «Harbor Nights»?", ("Harbor Nights",)),
+    ],
+)
+def test_title_case_versions_and_foreign_marks(question: str, missing: tuple[str, ...]) -> None:
+    bare = Document("a", "A server is set up with care.", "Setup")
+    evidence, _, reading = extracted(question, [bare])
+    assert find_missing(evidence, reading, np.zeros(len(reading.absent_names))) == missing
+
+
 def test_a_source_counts_as_covered_and_so_does_a_date_of_publication() -> None:
     question = "What did The Daily Meridian write about Maria Lopez on October 7, 2023?"
     bare = Document("a", "Maria Lopez spoke.", "A talk")

@@ -54,6 +54,7 @@ _OPENERS = FUNCTION_WORDS | set(
     "summarize tell".split()
 )
 _FILLERS = FUNCTION_WORDS | {"ll", "re", "ve"}  # also what contractions leave among the words
+_MARKS = "«»„“”‘’‹›¿¡…–—"  # that the rules for names take for letters
 _SUFFIX = re.compile(r"['’](?:d|ll|m|re|s|t|ve)$")
 
 
@@ -286,9 +287,10 @@ def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -
     dates = _question_dates(question)
     dated = " ".join(question[one.start : one.end] for one in dates)  # a "September 19" is no name
     names = list(map(display_name, extraction.absent_runs))
+    all_capitals = _capitals_say_nothing(question)
 
     def searchable(at: int) -> str:
-        if names[at] in dated or (question_names[at] and question.isupper()):
+        if names[at] in dated or (question_names[at] and all_capitals):
             return ""
         texts = "\n".join(one.text[:MAX_PASSAGE_CHARS] for one in evidence.documents.values())
         name = _searchable(names[at], question if question_names[at] else texts)
@@ -313,15 +315,25 @@ def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -
 
 def _searchable(name: str, text: str) -> str:
     """The name as it would be searched; "" if it is a date or only starts sentences of the text."""
-    words, text = name.split(), text.replace("’", "'")
+    words, text = name.strip(_MARKS).split(), text.replace("’", "'")
     while words and (words[0].islower() or _names_nothing(words[0])):
         words.pop(0)
     date = _DATE.search(kept := " ".join(words))
     if date and (date.start() == 0 or " " in date.group()):  # not the end of "Theresa May"
         kept = kept[: date.start()].rstrip()
-    if not kept or not re.search(rf"\b{re.escape(kept)}", text):  # the "Wh" of "kWh"
+    # With the rest of a version: the ".3" of "TLS 1.3". Not the "Wh" of "kWh".
+    found = re.search(rf"\b{re.escape(kept)}(?:(?<=\d)(?:\.\d+)+)?", text) if kept else None
+    if found is None:
         return ""
+    kept = found.group()
     return "" if " " not in kept and _only_starts(kept, text) else kept
+
+
+def _capitals_say_nothing(question: str) -> bool:
+    """Whether all words have capitals, also the small ones: "WHO IS ADA", "Who Is Ada"."""
+    words = [word for word in re.findall(r"\w+", question) if word[0].isalpha()]
+    small = any(word.lower() in FUNCTION_WORDS for word in words[1:])
+    return question.isupper() or (small and not any(word[0].islower() for word in words))
 
 
 def _contains(text: str, words: str) -> bool:
@@ -337,7 +349,7 @@ def _names_nothing(word: str) -> bool:
 def _only_starts(word: str, text: str) -> bool:
     """Whether the word stands only where a sentence starts, and not as the subject of its verb."""
     for place in re.finditer(rf"\b{re.escape(word)}\b(?:\W+(\w+))?", text):
-        before = text[max(place.start() - 8, 0) : place.start()].rstrip(" \"'“‘(*#>•|-")
+        before = text[max(place.start() - 8, 0) : place.start()].rstrip(" \"'“‘«„¿¡(*#>•|-")
         if (before and before[-1] not in ".!?:;\n") or place.group(1) in AUXILIARIES:
             return False
     return True
