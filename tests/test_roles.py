@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from suffice.answering.roles import Agreement, agreement, may_state, polarity, verb_key
@@ -86,6 +88,13 @@ def test_sentences_speak_for_an_answer_or_against_it(
     question: str, sentence: str, answer: str, said: Agreement
 ) -> None:
     assert agreement(question, sentence, answer) is said
+
+
+def test_a_sentence_that_repeats_itself_takes_no_long_time() -> None:
+    started = time.process_time()
+    polarity("Did Ann visit Rome?", "Ann visited Rome, " * 150)
+    agreement("Who visited Rome?", "Ann visited Rome, " * 150, "Ann")
+    assert time.process_time() - started < 5
 
 
 def test_forms_of_a_verb_have_one_key() -> None:

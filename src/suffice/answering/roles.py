@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
@@ -95,6 +96,7 @@ _NO_SUCH = re.compile(
 )
 MAX_WORDS = 20  # of a question whose roles can be told
 MAX_CHARS = 4000  # of question and sentence: a bound on the time that hostile input can take
+MAX_VERBS = 6  # of a sentence that are looked at: each takes a look at every name
 _MAX_GAP = 4  # words between "was" and its participle, or a preposition and its name
 
 
@@ -292,6 +294,7 @@ def _adds_denied(question: str, answer: str) -> bool:
     return bool(denied.intersection(one.casefold() for one in _split(question)))
 
 
+@lru_cache(maxsize=4096)
 def verb_key(word: str) -> str:
     """One key for the forms of a verb: "taught" and "teaches" are "teach"."""
     word = word.casefold()
@@ -489,7 +492,7 @@ def _verbs(asked: _Asked, low: Sequence[str]) -> list[int]:
     if verbs and low[-2:-1] and low[-2] in _DO:  # "..., but their mother does."
         verbs.append(len(low) - 2)
     nouns = [at for at, one in enumerate(low) if at in found or _names_action(one, asked.verb)]
-    return verbs or [at for at in nouns if _is_nominal(low, at)]
+    return (verbs or [at for at in nouns if _is_nominal(low, at)])[:MAX_VERBS]
 
 
 def _names_action(noun: str, verb: str) -> bool:
