@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from docs.generators import measure
 from docs.generators.freshness import (
     MARK,
     STORED_RUNS,
@@ -146,6 +148,29 @@ def test_every_stored_run_has_a_module_and_a_page_that_says_its_age() -> None:
         assert without_freshness(text) == bare[path]
     untouched = {RESULTS.parent / "models" / "gate-fast.md": "# Card\n\nText.\n"}
     assert with_freshness(untouched) == untouched
+
+
+def test_every_stored_run_is_measured_again_by_make_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands stand still here; that they run is held by the tests of their modules."""
+    stored: set[str] = set()
+
+    def run_nothing(command: str, data: Path, *more: str, cwd: Path = ROOT) -> str:
+        for option, value in pairwise(more):
+            if option == "--study":
+                Path(value).write_text("{}", encoding="utf-8")
+        return '{"seconds": 1}'
+
+    monkeypatch.setattr(measure, "run_command", run_nothing)
+    monkeypatch.setattr(measure, "store_study", lambda study, path: stored.add(path.stem))
+    monkeypatch.setattr(measure, "write_atomically", lambda path, text: stored.add(path.stem))
+    monkeypatch.setattr(measure, "count_bridge_gold", lambda data: stored.add("bridge-quality"))
+    for part, measured in measure.PARTS.items():
+        (tmp_path / part).mkdir()
+        measured(tmp_path, tmp_path / part)
+    days = {"study-par-rag-model"}  # of a GPU; the how-to says so
+    assert stored == {name for name, _, _ in STORED_RUNS} - days
 
 
 def test_the_times_of_studies_are_added_up_and_a_missing_one_is_said(tmp_path: Path) -> None:
