@@ -54,9 +54,11 @@ def adapt(
     from suffice.evaluation import BadRecords, adapt_to_labels
     from suffice.evaluation.gate_evaluation import require_fit_extra, with_seen_questions
     from suffice.evaluation.judging import mark_judged
+    from suffice.gate.gate import GATE_KIND
+    from suffice.storage import check_replaceable
 
     require_fit_extra()
-    _check_out(out)
+    check_replaceable(out, kind=GATE_KIND)  # before the work
     spec = judge_spec(judge, judge_limit, judge_cache)
     bad = BadRecords(skip=skip_bad)
     files = [read_labels(path, bad=bad, score=score) for path in labels]
@@ -102,12 +104,6 @@ def adapt(
     say_skipped(bad)
     if not written:
         raise typer.Exit(NOT_BETTER)
-
-
-def _check_out(out: Path) -> None:
-    """Before the work: what is there must be a gate, which is replaced, or nothing."""
-    if out.exists() and not (out / "manifest.json").is_file():
-        raise InputError(f"{out} exists and is not a gate", hint="choose another --out")
 
 
 def _open_gate(gate: str) -> Gate:

@@ -56,8 +56,8 @@ def fit(
     from suffice.evaluation import gate_evaluation as experiment
     from suffice.evaluation.benchmark_files import benchmark_questions
     from suffice.evaluation.searching import retrieve_dataset, to_labelled_question
-    from suffice.gate.gate import open_encoders
-    from suffice.storage import BadRecords
+    from suffice.gate.gate import GATE_KIND, open_encoders
+    from suffice.storage import BadRecords, check_replaceable
 
     if sum(given is not None for given in (examples, dataset, benchmark)) != 1:
         hint = f"a line of --examples is {LABELLED_EXAMPLE}"
@@ -72,6 +72,7 @@ def fit(
         return
     choice = experiment.PolicyChoice(policy, alpha, delta, experiment.parse_costs(costs))
     experiment.require_fit_extra()
+    check_replaceable(out, kind=GATE_KIND)  # before the work
     open_encoders(preset)  # what is missing is reported before the work
     bad = BadRecords(skip=skip_bad)
     with progress_bar(quiet=json) as progress:
@@ -97,13 +98,8 @@ def fit(
         gate = experiment.with_seen_questions(gate, [question.question for question in labelled])
     gate.save(out)
     if json:
-        record = {
-            "path": str(out),
-            "questions": len(labelled),
-            "k": k,
-            "seed": seed,
-            "preset": preset,
-        }
+        record = {"path": str(out), "questions": len(labelled), "k": k}
+        record |= {"seed": seed, "preset": preset}
         print_json({**record, "policy": gate.policy.as_json(), "metrics": gate.card.get("metrics")})
     else:
         print(f"gate for {len(labelled):,} questions with {k} hits at {out}")
@@ -162,7 +158,10 @@ def _fit_ranker(
     from suffice.evaluation.bridge_training import fit_own_ranker
     from suffice.evaluation.tables import format_cell
     from suffice.integrations.onnx import open_encoder
+    from suffice.retrieval.bridge import KIND
+    from suffice.storage import check_replaceable
 
+    check_replaceable(out, kind=KIND)  # before the work
     with progress_bar(quiet=json) as progress:
         fitted = fit_own_ranker(
             data, open_encoder(encoder), k=k, limit=limit, seed=seed, progress=progress
