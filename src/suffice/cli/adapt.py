@@ -29,15 +29,19 @@ def adapt(
     labels: Annotated[
         list[Path],
         Argument(
-            help="Labels: JSON Lines, JSON, CSV, ragas rows, traces. One file a kind of text."
+            help="Labels as JSON Lines, JSON, CSV, ragas rows or traces; one file per kind of text."
         ),
     ],
-    out: Annotated[Path, Option(help="The folder of the new gate.")],
-    gate: Annotated[str, Option(help="standard, fast, or the folder of a gate.")] = "standard",
+    out: Annotated[Path, Option(help="Folder of the new gate.")],
+    gate: Annotated[
+        str, Option(help="Gate to start from: standard, fast, or a folder.")
+    ] = "standard",
     library: opt.LibraryOption = None,
-    score: Annotated[str | None, Option(help="The feedback of a trace that counts.")] = None,
+    score: Annotated[
+        str | None, Option(help="Traces: the feedback score that is the label.")
+    ] = None,
     alpha: Annotated[
-        float | None, Option(help="Promise: at most this share of answers is incomplete ...")
+        float | None, Option(help="Promise at most this share of incomplete answers.")
     ] = None,
     delta: opt.Delta = 0.1,
     judge: opt.JudgeAddress = None,
@@ -48,7 +52,10 @@ def adapt(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Adapt a gate to your labels (yes or no, per hit, or gold ids), and measure the gain."""
+    """Adapt a gate to your labels and measure the gain.
+
+    A label says yes or no, yes or no per hit, or which documents are gold.
+    """
     from suffice.datasets import read_labels, to_examples
     from suffice.datasets.labels import check_judged
     from suffice.evaluation import BadRecords, adapt_to_labels
@@ -72,7 +79,7 @@ def adapt(
     left_out = [one for part in parts for one in part.left_out]
     if found and not examples:
         raise InputError(
-            f"no label of {labels[0]} can be learned from; the first: {left_out[0]}",
+            f"no label of {labels[0]} can be used; the first: {left_out[0]}",
             hint="say for each list of hits whether it is complete: yes or no",
         )
     with progress_bar(quiet=json) as progress:
@@ -131,7 +138,7 @@ def _show(result: Adaptation, left_out: Sequence[str]) -> None:
     rest = result.labels - result.complete
     print(f"{result.labels:,} labels: {result.complete:,} complete, {rest:,} incomplete")
     if left_out:
-        print(f"{len(left_out):,} more left out, the first: {left_out[0]}")
+        print(f"{len(left_out):,} more skipped, the first: {left_out[0]}")
     rows = (
         ("AUROC", "auroc"),
         ("calibration error (ECE)", "ece"),
@@ -143,7 +150,7 @@ def _show(result: Adaptation, left_out: Sequence[str]) -> None:
     if result.with_judge is not None:
         gates.append(result.with_judge)
         titles.append("with the judge")
-    print(f"\n{'each label judged by a gate without it':<40}{_columns(titles)}")
+    print(f"\n{'cross-validated on your labels':<40}{_columns(titles)}")
     for title, name in rows:
         print(f"  {title:<38}{_columns([format_cell(getattr(one, name)) for one in gates])}")
     print(f"\n{result.verdict}\n{result.outlook}\n{result.promise}")
@@ -164,7 +171,7 @@ def _say_next(
     if written:
         known = None if result.judged is None else result.judged.calibration
         if known is not None and known.counts and not result.is_better:
-            print(f"{gate} as it was, with what the judge is worth, at {out}")
+            print(f"{gate} unchanged, with the weight of the judge, at {out}")
         else:
             print(f"gate for {result.labels:,} labels at {out}\n{result.gate.policy.words}")
         more = ""
@@ -176,4 +183,4 @@ def _say_next(
         say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}{more}')
     else:
         say(f"\nnothing written: keep {gate}, or label more")
-        say("next: the same command with more labels, or with --force to write it anyway")
+        say("next: run it again with more labels, or with --force to write the gate anyway")

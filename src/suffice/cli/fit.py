@@ -29,14 +29,16 @@ LABELLED_EXAMPLE = (
 
 @command
 def fit(
-    out: Annotated[Path, Option(help="The folder of the new gate.")],
-    examples: Annotated[Path | None, Option(help="JSON Lines of question, hits, gold ids.")] = None,
+    out: Annotated[Path, Option(help="Folder of the new gate.")],
+    examples: Annotated[
+        Path | None, Option(help="JSON Lines with question, hits and gold ids.")
+    ] = None,
     dataset: opt.DatasetName = None,
     path: opt.DatasetPath = None,
     questions: opt.QuestionsFile = None,
     corpus: opt.CorpusFile = None,
     benchmark: opt.Benchmark = None,
-    twins: Annotated[bool, Option(help="benchmark: also its unanswerable questions.")] = True,
+    twins: Annotated[bool, Option(help="With --benchmark: use its unanswerable questions.")] = True,
     retriever: opt.RetrieverName = "bm25",
     k: opt.HitCount = 10,
     encoder: opt.EncoderName = "wordllama",
@@ -46,7 +48,7 @@ def fit(
     alpha: opt.Alpha = 0.1,
     delta: opt.Delta = 0.1,
     costs: opt.CostList = "1,0.05,0.3",
-    bridge: Annotated[bool, Option("--bridge", help="Fit the ranker of bridge instead.")] = False,
+    bridge: Annotated[bool, Option("--bridge", help="Fit a ranker for bridge instead.")] = False,
     limit: opt.Limit = None,
     skip_bad: opt.SkipBad = False,
     seed: opt.Seed = 42,
@@ -106,7 +108,7 @@ def fit(
         print(gate.policy.words)
     say_skipped(bad)
     if not json and gate.policy.answer_at is None:
-        say(f"\nnext: {_more_labels(gate)}promise less: a larger --alpha or --delta")
+        say(f"\nnext: {_more_labels(gate)}promise less with a larger --alpha or --delta")
     elif not json:
         say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}')
 
