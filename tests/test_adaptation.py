@@ -159,6 +159,7 @@ def test_the_command_refuses_a_gate_that_is_not_better(tmp_path: Path) -> None:
 def test_the_command_checks_before_it_works(tmp_path: Path) -> None:
     few = write(tmp_path / "few.jsonl", yes_no(5))
     (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "monday.txt").write_text("mine", encoding="utf-8")
     for words, problem in (
         ([few, "--out", tmp_path / "notes"], "is not a gate"),
         ([few, "--out", tmp_path / "gate", "--gate", "fast"], "label 15 more"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.storage import (
     BadRecords,
+    check_replaceable,
     new_artefact,
     open_artefact,
     read_json_array,
@@ -91,7 +92,7 @@ def test_another_kind_a_missing_folder_and_a_broken_manifest_have_their_own_erro
 ) -> None:
     with pytest.raises(InputError, match="is a thing, expected a gate"):
         open_artefact(make(tmp_path / "a"), kind="gate", version=1, rebuild=REBUILD)
-    with pytest.raises(NotReadyError, match="no manifest"):
+    with pytest.raises(NotReadyError, match="no such folder"):
         open_artefact(tmp_path / "none", kind="thing", version=1, rebuild=REBUILD)
     for broken in ("{", "[]", '{"surprise": 1}'):
         (tmp_path / "a" / "manifest.json").write_text(broken)
@@ -281,3 +282,17 @@ def test_array_records_know_their_line(tmp_path: Path) -> None:
     bad = BadRecords(skip=True)
     assert [one.where for one in read_json_array(path, bad)] == [f"{path}:2", f"{path}:4"]
     assert bad.examples == [f"{path}:4: expected a JSON object, found int"]
+
+
+def test_only_an_artefact_of_the_same_kind_may_be_replaced(tmp_path: Path) -> None:
+    check_replaceable(tmp_path / "new", kind="thing")
+    (tmp_path / "empty").mkdir()
+    check_replaceable(tmp_path / "empty", kind="thing")
+    check_replaceable(make(tmp_path / "old"), kind="thing")
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "mine.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    make(tmp_path / "gate")
+    for path, kind in (("documents", "thing"), ("file", "thing"), ("gate", "library")):
+        with pytest.raises(InputError, match="would be overwritten"):
+            check_replaceable(tmp_path / path, kind=kind)

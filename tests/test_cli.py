@@ -207,6 +207,7 @@ def test_evaluate_gives_every_number_with_its_interval(village: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
+        (("build",), "give a folder or a file", "suffice build handbook"),
         (("build", "missing.jsonl"), "does not exist", "check the path"),
         (("build", "--dataset", "hotpot", "x"), "no data set 'hotpot'", "hotpotqa"),
         (("build", "a", "--path", "b"), "given twice", "--path"),

@@ -86,7 +86,7 @@ def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path
     again = suffice("ask", library, "--replay", file, "--json")
     assert again.exit_code == 0, again.output
     assert again.stdout == file.read_text(encoding="utf-8")
-    assert "1 of 1 replayed to the same bytes" in again.stderr
+    assert "1 of 1 traces replayed identically" in again.stderr
     file.write_text(
         file.read_text(encoding="utf-8").replace("Ermengarde", "Ermintrude"), encoding="utf-8"
     )

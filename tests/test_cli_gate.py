@@ -168,9 +168,9 @@ def test_a_trec_run_is_checked_with_its_topics_and_corpus(gate: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["check"], "give either --hits"),
+        (["check"], "give a question with --hits"),
         (["check", "--hits", "x.json"], "needs the question"),
-        (["check", "Who?", "--batch", "x.jsonl"], "brings its own"),
+        (["check", "Who?", "--batch", "x.jsonl"], "bring their own questions"),
         (["check", "--batch", "x.jsonl", "--others", "run.txt"], "goes with --run"),
         (["check", "Who?", "--hits", "nowhere.json"], "does not exist"),
         (["fit", "--out", "x"], "give one of --examples, --dataset or --benchmark"),

@@ -298,6 +298,13 @@ def test_a_gate_comes_back_as_it_went(saved: Path) -> None:
     assert Gate.load(saved).policy == again.policy
 
 
+def test_a_gate_never_replaces_a_folder_of_documents(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="is not a gate"):
+        small_gate().save(tmp_path)
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
+
+
 def test_the_manifest_tells_what_made_the_gate(saved: Path) -> None:
     manifest = json.loads((saved / "manifest.json").read_text())
     assert manifest["seed"] == 7

@@ -363,7 +363,7 @@ def test_a_killed_build_is_told_by_every_command_and_goes_on(tmp_path: Path) -> 
     assert [hit["doc_id"] for hit in json.loads(found.stdout)["hits"]] == ["home/a.txt#1"]
     assert "was cut off: some are missing\nnext: suffice build home\n" in found.stderr
     again = suffice("build", home, "--out", path, "--json")
-    assert "going on; stored already: 1" in again.stderr
+    assert "resuming; already stored: 1" in again.stderr
     assert json.loads(again.stdout)["library"]["documents"] == 3
     assert "cut off" not in suffice("search", path, "Text").stderr
 
@@ -377,7 +377,7 @@ def test_the_doctor_looks_at_a_library(plain: Path, monkeypatch: pytest.MonkeyPa
         assert (found.exit_code, part["get_it"]) == (1, "wait for its end")
         assert "documents of notes are being added since" in part["problem"]
     assert suffice("doctor", plain).exit_code == 0
-    assert "suffice build FILE --out DIR" in suffice("doctor", plain / "nowhere").stdout
+    assert "suffice build FOLDER --out" in suffice("doctor", plain / "nowhere").stdout
 
 
 def test_what_stored_nothing_or_is_of_another_source_changes_no_mark(

@@ -29,15 +29,19 @@ def adapt(
     labels: Annotated[
         list[Path],
         Argument(
-            help="Labels: JSON Lines, JSON, CSV, ragas rows, traces. One file a kind of text."
+            help="Labels as JSON Lines, JSON, CSV, ragas rows or traces; one file per kind of text."
         ),
     ],
-    out: Annotated[Path, Option(help="The folder of the new gate.")],
-    gate: Annotated[str, Option(help="standard, fast, or the folder of a gate.")] = "standard",
+    out: Annotated[Path, Option(help="Folder of the new gate.")],
+    gate: Annotated[
+        str, Option(help="Gate to start from: standard, fast, or a folder.")
+    ] = "standard",
     library: opt.LibraryOption = None,
-    score: Annotated[str | None, Option(help="The feedback of a trace that counts.")] = None,
+    score: Annotated[
+        str | None, Option(help="Traces: the feedback score that is the label.")
+    ] = None,
     alpha: Annotated[
-        float | None, Option(help="Promise: at most this share of answers is incomplete ...")
+        float | None, Option(help="Promise at most this share of incomplete answers.")
     ] = None,
     delta: opt.Delta = 0.1,
     judge: opt.JudgeAddress = None,
@@ -48,15 +52,20 @@ def adapt(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Adapt a gate to your labels (yes or no, per hit, or gold ids), and measure the gain."""
+    """Adapt a gate to your labels and measure the gain.
+
+    A label says yes or no, yes or no per hit, or which documents are gold.
+    """
     from suffice.datasets import read_labels, to_examples
     from suffice.datasets.labels import check_judged
     from suffice.evaluation import BadRecords, adapt_to_labels
     from suffice.evaluation.gate_evaluation import require_fit_extra, with_seen_questions
     from suffice.evaluation.judging import mark_judged
+    from suffice.gate.gate import GATE_KIND
+    from suffice.storage import check_replaceable
 
     require_fit_extra()
-    _check_out(out)
+    check_replaceable(out, kind=GATE_KIND)  # before the work
     spec = judge_spec(judge, judge_limit, judge_cache)
     bad = BadRecords(skip=skip_bad)
     files = [read_labels(path, bad=bad, score=score) for path in labels]
@@ -70,7 +79,7 @@ def adapt(
     left_out = [one for part in parts for one in part.left_out]
     if found and not examples:
         raise InputError(
-            f"no label of {labels[0]} can be learned from; the first: {left_out[0]}",
+            f"no label of {labels[0]} can be used; the first: {left_out[0]}",
             hint="say for each list of hits whether it is complete: yes or no",
         )
     with progress_bar(quiet=json) as progress:
@@ -104,12 +113,6 @@ def adapt(
         raise typer.Exit(NOT_BETTER)
 
 
-def _check_out(out: Path) -> None:
-    """Before the work: what is there must be a gate, which is replaced, or nothing."""
-    if out.exists() and not (out / "manifest.json").is_file():
-        raise InputError(f"{out} exists and is not a gate", hint="choose another --out")
-
-
 def _open_gate(gate: str) -> Gate:
     from suffice.gate.gate import FAST, STANDARD, Gate
     from suffice.gate.gate_ref import open_gate
@@ -135,7 +138,7 @@ def _show(result: Adaptation, left_out: Sequence[str]) -> None:
     rest = result.labels - result.complete
     print(f"{result.labels:,} labels: {result.complete:,} complete, {rest:,} incomplete")
     if left_out:
-        print(f"{len(left_out):,} more left out, the first: {left_out[0]}")
+        print(f"{len(left_out):,} more skipped, the first: {left_out[0]}")
     rows = (
         ("AUROC", "auroc"),
         ("calibration error (ECE)", "ece"),
@@ -147,7 +150,7 @@ def _show(result: Adaptation, left_out: Sequence[str]) -> None:
     if result.with_judge is not None:
         gates.append(result.with_judge)
         titles.append("with the judge")
-    print(f"\n{'each label judged by a gate without it':<40}{_columns(titles)}")
+    print(f"\n{'cross-validated on your labels':<40}{_columns(titles)}")
     for title, name in rows:
         print(f"  {title:<38}{_columns([format_cell(getattr(one, name)) for one in gates])}")
     print(f"\n{result.verdict}\n{result.outlook}\n{result.promise}")
@@ -168,7 +171,7 @@ def _say_next(
     if written:
         known = None if result.judged is None else result.judged.calibration
         if known is not None and known.counts and not result.is_better:
-            print(f"{gate} as it was, with what the judge is worth, at {out}")
+            print(f"{gate} unchanged, with the weight of the judge, at {out}")
         else:
             print(f"gate for {result.labels:,} labels at {out}\n{result.gate.policy.words}")
         more = ""
@@ -180,4 +183,4 @@ def _say_next(
         say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}{more}')
     else:
         say(f"\nnothing written: keep {gate}, or label more")
-        say("next: the same command with more labels, or with --force to write it anyway")
+        say("next: run it again with more labels, or with --force to write the gate anyway")

@@ -25,7 +25,9 @@ from suffice.types import printable
 if TYPE_CHECKING:
     from suffice.types import Trace
 
-NO_MODEL = "no language model (see --model): rules planned; this is the path of sentences"
+NO_MODEL = (
+    "no language model (see --model): rules plan, and the answer is quoted from the documents"
+)
 
 
 @command
@@ -40,16 +42,19 @@ def ask(
     retriever: opt.DefaultRetriever = None,
     filter: opt.MetadataFilter = None,
     strict: Annotated[
-        bool | None, Option(help="Read nothing else; default: yes, unless the filter is auto.")
+        bool | None,
+        Option(help="Read only documents that pass the filter; default unless it is auto."),
     ] = None,
     today: opt.Today = None,
-    rounds: Annotated[int, Option(min=0, help="Maximum searches after the first ones.")] = 12,
+    rounds: Annotated[int, Option(min=0, help="Maximum further searches.")] = 12,
     calls: Annotated[int, Option(min=0, help="Maximum requests to the model.")] = 40,
     tokens: Annotated[int, Option(min=0, help="Maximum tokens, in and out.")] = 100_000,
     seconds: Annotated[float, Option(min=0.0, help="Maximum time for the question.")] = 120.0,
     money: Annotated[float | None, Option(min=0.0, help="Maximum cost, by --prices.")] = None,
     prices: opt.ModelPrices = "0,0",
-    exemplars: Annotated[Path | None, Option(help="Your plans to learn from: JSON Lines.")] = None,
+    exemplars: Annotated[
+        Path | None, Option(help="Example plans for the model: JSON Lines.")
+    ] = None,
     trace: Annotated[Path | None, Option(help="Write the trace to this file: JSON Lines.")] = None,
     replay: Annotated[Path | None, Option(help="Replay traces from a file instead.")] = None,
     json: opt.Json = False,
@@ -70,7 +75,7 @@ def ask(
         raise InputError(message, hint="create it, or choose another")
     if question is None and filter is not None:
         hint = "leave out --filter"
-        raise InputError("a replay has the filter of its trace", hint=hint)
+        raise InputError("--filter does not go with --replay: the trace has its own", hint=hint)
     wanted, day = parse_filter(filter), parse_day(today)
     bank = None
     if exemplars is not None:
@@ -100,7 +105,7 @@ def ask(
         save_traces(trace, [result])
     _show(result, with_model=opened is not None, json=json)
     if not json and trace is not None:
-        say(f"wrote {trace}; to replay it: suffice ask {library} --replay {trace}")
+        say(f"wrote {trace}; replay it: suffice ask {library} --replay {trace}")
     if not json:
         answered = result.answer is not None
         missing = "add documents about what is missing, and ask again"
@@ -116,7 +121,7 @@ def _replay(file: Any, library: Any, gate: Any, bank: Any, *, json: bool) -> Non
         replayed = replay(trace, library, gate, bank=bank)
         print(trace_to_json(replayed) if json else format_trace(replayed))
         count += 1
-    say(f"{count:,} of {count:,} replayed to the same bytes")
+    say(f"{count:,} of {count:,} traces replayed identically")
 
 
 @contextmanager

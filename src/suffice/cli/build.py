@@ -30,21 +30,27 @@ MAX_LISTED = 20  # skipped files and records: the output stays under a screen
 def build(
     path: Annotated[
         Path | None,
-        Argument(help="A folder of .md, .txt, .html, .csv, .json, .pdf; or in --dataset format."),
+        Argument(
+            help="A folder of .md, .txt, .html, .csv, .json, .pdf; or data in --dataset format."
+        ),
     ] = None,
     dataset: opt.DatasetName = None,
     collection: opt.Collection = None,
-    documents: Annotated[int | None, Option(min=1, help="With --collection: how many.")] = None,
-    seed: Annotated[int, Option(help="With --collection.")] = 42,
+    documents: Annotated[
+        int | None, Option(min=1, help="With --collection: how many documents.")
+    ] = None,
+    seed: Annotated[int, Option(help="With --collection: the random seed.")] = 42,
     path_option: opt.DatasetPath = None,
     questions: opt.QuestionsFile = None,
     corpus: opt.CorpusFile = None,
-    out: Annotated[Path | None, Option(help="The library folder.")] = None,
+    out: Annotated[Path | None, Option(help="Folder of the library.")] = None,
     store: opt.StoreAddress = None,
     rebuild: Annotated[
-        bool, Option("--rebuild", help="--store: build a new one beside the old, then switch.")
+        bool, Option("--rebuild", help="With --store: build a new collection, then switch to it.")
     ] = False,
-    export: Annotated[Path | None, Option(help="Write it as JSONL to this folder.")] = None,
+    export: Annotated[
+        Path | None, Option(help="Also write the data as JSONL to this folder.")
+    ] = None,
     encoder: opt.BuildEncoder = "auto",
     chunk_tokens: opt.ChunkTokens = 0,
     chunk_overlap: opt.ChunkOverlap = 32,
@@ -53,7 +59,10 @@ def build(
     skip_bad: opt.SkipBad = False,
     json: opt.Json = False,
 ) -> None:
-    """Build or update a library from a folder or a data set, or summarize it."""
+    """Build or update a library from files or a data set.
+
+    Without --out or --store it only summarizes the input.
+    """
     from suffice.datasets import check_gold, describe, jsonl
     from suffice.library import Library
     from suffice.retrieval.corpus import chunk_documents
@@ -62,6 +71,9 @@ def build(
     if path and path_option:
         hint = "give it as the argument or as --path"
         raise InputError("the path is given twice", hint=hint)
+    if not any((path, path_option, dataset, collection, questions, corpus)):
+        hint = "for example: suffice build handbook --out library"
+        raise InputError("give a folder or a file to build from", hint=hint)
     source = DataSource(collection, dataset, path or path_option, questions, corpus)
     folder = open_folder(source, skip_bad)
     if folder is not None:
@@ -117,7 +129,9 @@ def _check_target(out: Path | None, store: str | None, rebuild: bool) -> str | N
     if out and store:
         raise InputError("--out and --store are two places", hint="give one of them")
     if rebuild and not store:
-        raise InputError("--rebuild goes with --store", hint="build a folder anew in another one")
+        raise InputError(
+            "--rebuild goes with --store", hint="to rebuild a folder, choose another --out"
+        )
     return str(QdrantAddress.parse(store)) if store else str(out) if out else None
 
 
@@ -145,7 +159,7 @@ def _say_library(built: dict[str, Any] | None, encoder: str, *, exported: bool) 
     if counts:
         say(", ".join(counts))
     if encoder == "auto" and built["encoder"] is None:
-        say("without vectors: search is by words; for more: pip install 'suffice[vectors]'")
+        say("no vectors: keyword search only; to add vectors: pip install 'suffice[vectors]'")
     say(f'next: suffice check "your question" --library {shlex.quote(built["path"])}')
 
 
@@ -173,7 +187,7 @@ def open_folder(source: DataSource, skip_bad: bool) -> Folder | None:
 def resumable(library: Library, source: str) -> Iterator[None]:
     """Store the documents of a source: if it is cut off, say so now and at the next use."""
     if any(one.source == source and not one.running for one in library.unfinished):
-        say(f"going on; stored already: {len(library):,}")
+        say(f"resuming; already stored: {len(library):,}")
     try:
         with library.writing(source, resume=typed_command()):
             yield

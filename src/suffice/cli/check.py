@@ -29,17 +29,15 @@ if TYPE_CHECKING:
     from suffice.storage import BadRecords
 
 HITS_EXAMPLE = 'a list like ["text", {"title": "...", "text": "..."}]'
-COMMAND_EXAMPLE = (
-    'for example: suffice check "Who ...?" --hits hits.json, or --library DIR to search one'
-)
+COMMAND_EXAMPLE = 'for example: suffice check "Who ...?" --hits hits.json, or with --library DIR'
 HITS_FOUND = 10  # by a search, unless --k says how many
 NEXT_STEP = {
     "answer": "generate the answer from these hits",
-    "expand": "search for the lines under 'look for', add the hits, and check again",
+    "expand": "run the 'look for' queries, add their hits, and check again",
     "abstain": "do not answer from these hits; say what is missing, or search elsewhere",
 }
 ADAPT_STEP = (
-    "label some of your own questions, 20 or more, and adapt the gate to them: "
+    "label at least 20 of your own questions and adapt the gate: "
     "suffice adapt labels.jsonl --out my-gate"
 )
 JUDGE_STEP = "learn it from labels: suffice adapt labels.jsonl --judge ... --out gate"
@@ -48,9 +46,9 @@ JUDGE_STEP = "learn it from labels: suffice adapt labels.jsonl --judge ... --out
 @command
 def check(
     question: Annotated[str | None, Argument(help="The question.")] = None,
-    hits: Annotated[Path | None, Option(help="Its hits: a JSON list; - for stdin.")] = None,
+    hits: Annotated[Path | None, Option(help="Hits as a JSON list; - reads stdin.")] = None,
     batch: Annotated[
-        Path | None, Option(help="JSON Lines of question and hits; - for stdin.")
+        Path | None, Option(help="JSON Lines with question and hits; - reads stdin.")
     ] = None,
     run: Annotated[Path | None, Option(help="A TREC run; needs --queries and --corpus.")] = None,
     others: Annotated[list[Path] | None, Option(help="Runs of other retrievers.")] = None,
@@ -58,16 +56,16 @@ def check(
     corpus: Annotated[Path | None, Option(help="The run's documents: JSON Lines.")] = None,
     store: opt.StoreAddress = None,
     library: Annotated[
-        str | None, Option(help="Search this library, or take the texts of --hits from it.")
+        str | None, Option(help="Search this library; with --hits, look up texts in it.")
     ] = None,
     retriever: opt.DefaultRetriever = None,
-    k: Annotated[int | None, Option(min=1, help="Only the first so many hits.")] = None,
+    k: Annotated[int | None, Option(min=1, help="Use only the first N hits.")] = None,
     gate: opt.GateName = "default",
     preset: opt.Preset = "standard",
     judge: opt.JudgeAddress = None,
     judge_limit: opt.JudgeLimits = None,
     judge_cache: opt.JudgeCache = None,
-    rounds_left: Annotated[int, Option(min=0, help="Expansions that may still follow.")] = 1,
+    rounds_left: Annotated[int, Option(min=0, help="How many more expansions are allowed.")] = 1,
     scheduler: opt.Scheduler = None,
     checkpoint: opt.CheckpointDir = None,
     skip_bad: opt.SkipBad = False,
@@ -76,7 +74,7 @@ def check(
     """Check whether hits are enough: answer, expand or abstain."""
     of_one = hits or library  # both: ids, and where their texts are
     if sum(given is not None for given in (of_one, batch, run)) != 1:
-        message = "give either --hits or --library (with a question), --batch or --run"
+        message = "give a question with --hits or --library, or give --batch or --run"
         raise InputError(message, hint=COMMAND_EXAMPLE)
     from suffice.gate.gate_ref import open_gate
 
@@ -91,7 +89,7 @@ def check(
         return
     if question:
         hint = "leave the question out"
-        message = "a question goes with --hits or --library; a batch brings its own"
+        message = "--batch and --run bring their own questions"
         raise InputError(message, hint=hint)
     if others and run is None:
         hint = "in a batch, use the field 'others'"
@@ -169,7 +167,7 @@ def _check_one(
         print(verdict)
         judge = gate.cascade
         if judge is not None and judge.calibration is None and verdict.judged is None:
-            say(f"the judge was not asked about it: {judge.account['weight']}; {JUDGE_STEP}")
+            say(f"the judge was not asked: {judge.account['weight']}; {JUDGE_STEP}")
         say("\nnext: " + (ADAPT_STEP if verdict.unfamiliar else NEXT_STEP[str(verdict.action)]))
 
 
@@ -208,7 +206,7 @@ def _show_many(
         progress("checking", counts.total(), None)
         block.report(bad)
     if not counts:
-        raise InputError("there is no question in the input", hint=f"one per line, like {EXAMPLE}")
+        raise InputError("the input has no question", hint=f"one per line, like {EXAMPLE}")
     actions = ", ".join(f"{count:,} {action}" for action, count in sorted(counts.items()))
     say(f"{counts.total():,} questions: {actions}")
     if judged.asked:

@@ -22,16 +22,16 @@ QUESTIONS = (
 NEXT = """
 next, with your own documents:
   suffice build FOLDER --out library            build a library
-  suffice serve --labels labels.jsonl           label on the page what the gate has checked
-  suffice adapt labels.jsonl --out gate         adapt the gate to 20 labels or more; with hundreds
-                                                fit one of your own: suffice fit --help
-  suffice serve --library library --gate gate   HTTP service, and a page on port 8080
-  suffice mcp --library library                 MCP; more in docs/howto/integrations.md"""
+  suffice serve --labels labels.jsonl           label checked questions on the page
+  suffice adapt labels.jsonl --out gate         adapt the gate to 20 labels or more; with
+                                                hundreds, see suffice fit --help
+  suffice serve --library library --gate gate   HTTP service with a page on port 8080
+  suffice mcp --library library                 MCP server; see docs/howto/integrations.md"""
 
 
 @command
 def demo(
-    out: Annotated[Path | None, Option(help="Keep the library in this folder.")] = None,
+    out: Annotated[Path | None, Option(help="Keep the demo library in this folder.")] = None,
     json: opt.Json = False,
 ) -> None:
     """Ask a small library three questions and show the verdicts."""
@@ -46,9 +46,7 @@ def demo(
         Library.build(Path(folder) / "library", documents, encoder=None) as library,
     ):
         if not json:
-            print(
-                f"A library of {len(library)} documents of a small company: its handbook, manuals,"
-            )
+            print(f"A library of {len(library)} documents of a small company: handbook, manuals,")
             print("notes, chats, people and places. The gate reads a question and its hits.")
         records = [_ask(library, gate, question, json=json) for question in QUESTIONS]
         size = len(library)

@@ -162,10 +162,13 @@ def _find_library(address: str) -> Finding:
 
 @command
 def doctor(
-    library: Annotated[str | None, Argument(help="Look at this library, too.")] = None,
+    library: Annotated[str | None, Argument(help="Also check this library.")] = None,
     json: opt.Json = False,
 ) -> None:
-    """Load every model, and show what is installed, missing or broken, and how to fix it."""
+    """Show what is installed, missing or broken, and how to fix it.
+
+    Every model is loaded and used once.
+    """
     parts = find_parts()
     parts += [_find_library(library)] if library else []
     ready = not any(_is_fault(part) for part in parts)

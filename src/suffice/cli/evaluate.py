@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from suffice.evaluation.difficulty import MissingLinks
 
 EXIT_THRESHOLD_CROSSED = 3  # not an error: --fail-if asked for it
-SEEN = "the gate was fitted on {:,} of these questions: its results are too good"
+SEEN = "the gate was fitted on {:,} of these questions: its results are too optimistic"
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -40,8 +40,8 @@ def answers(
     questions: opt.QuestionsFile = None,
     corpus: opt.CorpusFile = None,
     answers: Annotated[Path | None, Option(help="Score this file: question_id, answer.")] = None,
-    systems: Annotated[str | None, Option(help="Names with semicolons, or all.")] = None,
-    part: Annotated[str, Option(help="all, or half of the questions: even, odd.")] = "all",
+    systems: Annotated[str | None, Option(help="Systems, separated by semicolons, or all.")] = None,
+    part: Annotated[str, Option(help="all, even or odd: which half of the questions.")] = "all",
     gate: opt.FittedGate = "fitted",
     preset: opt.Preset = "standard",
     model: opt.ModelName = None,
@@ -51,11 +51,11 @@ def answers(
     max_chars: opt.ModelMaxChars = 6000,
     retriever: opt.RetrieverName = "hybrid",
     k: Annotated[int, Option(min=1, help="How many hits naive RAG reads.")] = 5,
-    documents: Annotated[int, Option(min=1, help="Maximum documents of the others.")] = 10,
+    documents: Annotated[int, Option(min=1, help="Maximum documents for the other systems.")] = 10,
     encoder: opt.EncoderName = "wordllama",
     chunk_tokens: opt.ChunkTokens = 0,
     chunk_overlap: opt.ChunkOverlap = 32,
-    limit: Annotated[int | None, Option(min=1, help="A random sample of questions.")] = None,
+    limit: Annotated[int | None, Option(min=1, help="Use a random sample of N questions.")] = None,
     cache: Annotated[Path | None, Option(help="Folder for fitted gates and answers.")] = None,
     skip_bad: opt.SkipBad = False,
     out: opt.RunFile = None,
@@ -66,7 +66,7 @@ def answers(
 
     The systems are single passage, naive, fixed k, interleaved, max rounds, always, ask, and ask
     without one part: "ask, no gate", "ask, no review", "ask, fixed alpha", "ask, any exemplars".
-    Without --model the gate's reader reads, or rules where the gate has none.
+    Without --model, the gate's reader answers, or rules if the gate has none.
     """
     from suffice.evaluation import answer_systems
     from suffice.evaluation.answers import answer_tables, file_answers_table
@@ -152,14 +152,18 @@ def _say_warnings(run: AnswerRun) -> None:
 @output.command
 def difficulty(
     results: Annotated[
-        Path, Argument(help="JSON Lines of question_id and correct, ...; or a run.")
+        Path, Argument(help="JSON Lines with question_id and correct, ...; or a run.")
     ],
     benchmark: Annotated[Path, Option(help="A folder made by `suffice grade`, or a data set.")],
     dataset: opt.DatasetFormat = "jsonl",
     by: Annotated[str | None, Option(help="What to score: correct, answer or retrieved.")] = None,
-    k: Annotated[int, Option(min=1, help="retrieved: how many count.")] = 10,
-    match: Annotated[str, Option(help="answer: em, token_f1 or word_overlap of 0.5.")] = "em",
-    aggregation: Annotated[str, Option(help="Of similarities: min, power or mean.")] = "min",
+    k: Annotated[int, Option(min=1, help="With --by retrieved: how many count.")] = 10,
+    match: Annotated[
+        str, Option(help="With --by answer: em, token_f1 or word_overlap, at 0.5.")
+    ] = "em",
+    aggregation: Annotated[
+        str, Option(help="How to aggregate similarities: min, power or mean.")
+    ] = "min",
     encoder: opt.EncoderName = "wordllama",
     plot: opt.PlotFile = None,
     report: opt.ReportFile = None,
@@ -251,7 +255,7 @@ def expansion(
     retriever: Annotated[str, Option(help="The retriever to expand.")] = "bridge",
     others: Annotated[str, Option(help="Retrievers to compare at a fixed k: a,b.")] = "bm25,hybrid",
     gate: opt.FittedGate = "fitted",
-    ranker: Annotated[str, Option(help="Of bridge: 'hand' (untrained), or a folder.")] = "hand",
+    ranker: Annotated[str, Option(help="For bridge: 'hand' (untrained), or a folder.")] = "hand",
     k: opt.CutOffs = "3,4,5,6,8,10",
     answer_at: Annotated[str, Option(help="Gate thresholds, like 0.5,0.9.")] = "0.5,0.7,0.9",
     folds: opt.Folds = 5,
@@ -263,7 +267,7 @@ def expansion(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Compare searches that the gate stops with every fixed k."""
+    """Compare searches stopped by the gate with every fixed k."""
     from suffice.evaluation.study import EXPERIMENTS, open_study
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders
     from suffice.retrieval import builtin  # noqa: F401 - registers our retrievers
@@ -319,7 +323,8 @@ def retrieval(
     questions: opt.QuestionsFile = None,
     corpus: opt.CorpusFile = None,
     library: Annotated[
-        str | None, Option("--library", "--store", help="Search this library, not the corpus.")
+        str | None,
+        Option("--library", "--store", help="Search this library instead of the corpus."),
     ] = None,
     retriever: Annotated[
         str,
@@ -345,7 +350,7 @@ def retrieval(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Measure recall and complete recall of retrievers, and what they cost."""
+    """Measure recall, complete recall and cost of retrievers."""
     from suffice.evaluation import retrieval as experiment
     from suffice.evaluation.report import require_report_extra, write_report
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders and rerankers
@@ -412,9 +417,9 @@ def gate(
     judge: opt.JudgeAddress = None,
     judge_limit: opt.JudgeLimits = None,
     judge_cache: opt.JudgeCache = None,
-    baselines: Annotated[bool, Option(help="Also measure the baselines.")] = True,
+    baselines: Annotated[bool, Option(help="Measure the baselines, too.")] = True,
     cross_encoder: Annotated[
-        bool, Option("--cross-encoder", help="Also the cross-encoder baselines; slow.")
+        bool, Option("--cross-encoder", help="Also measure cross-encoder baselines; slow.")
     ] = False,
     encoder: opt.EncoderName = "wordllama",
     limit: opt.Limit = None,

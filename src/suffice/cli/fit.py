@@ -29,14 +29,16 @@ LABELLED_EXAMPLE = (
 
 @command
 def fit(
-    out: Annotated[Path, Option(help="The folder of the new gate.")],
-    examples: Annotated[Path | None, Option(help="JSON Lines of question, hits, gold ids.")] = None,
+    out: Annotated[Path, Option(help="Folder of the new gate.")],
+    examples: Annotated[
+        Path | None, Option(help="JSON Lines with question, hits and gold ids.")
+    ] = None,
     dataset: opt.DatasetName = None,
     path: opt.DatasetPath = None,
     questions: opt.QuestionsFile = None,
     corpus: opt.CorpusFile = None,
     benchmark: opt.Benchmark = None,
-    twins: Annotated[bool, Option(help="benchmark: also its unanswerable questions.")] = True,
+    twins: Annotated[bool, Option(help="With --benchmark: use its unanswerable questions.")] = True,
     retriever: opt.RetrieverName = "bm25",
     k: opt.HitCount = 10,
     encoder: opt.EncoderName = "wordllama",
@@ -46,7 +48,7 @@ def fit(
     alpha: opt.Alpha = 0.1,
     delta: opt.Delta = 0.1,
     costs: opt.CostList = "1,0.05,0.3",
-    bridge: Annotated[bool, Option("--bridge", help="Fit the ranker of bridge instead.")] = False,
+    bridge: Annotated[bool, Option("--bridge", help="Fit a ranker for bridge instead.")] = False,
     limit: opt.Limit = None,
     skip_bad: opt.SkipBad = False,
     seed: opt.Seed = 42,
@@ -56,8 +58,8 @@ def fit(
     from suffice.evaluation import gate_evaluation as experiment
     from suffice.evaluation.benchmark_files import benchmark_questions
     from suffice.evaluation.searching import retrieve_dataset, to_labelled_question
-    from suffice.gate.gate import open_encoders
-    from suffice.storage import BadRecords
+    from suffice.gate.gate import GATE_KIND, open_encoders
+    from suffice.storage import BadRecords, check_replaceable
 
     if sum(given is not None for given in (examples, dataset, benchmark)) != 1:
         hint = f"a line of --examples is {LABELLED_EXAMPLE}"
@@ -72,6 +74,7 @@ def fit(
         return
     choice = experiment.PolicyChoice(policy, alpha, delta, experiment.parse_costs(costs))
     experiment.require_fit_extra()
+    check_replaceable(out, kind=GATE_KIND)  # before the work
     open_encoders(preset)  # what is missing is reported before the work
     bad = BadRecords(skip=skip_bad)
     with progress_bar(quiet=json) as progress:
@@ -97,20 +100,15 @@ def fit(
         gate = experiment.with_seen_questions(gate, [question.question for question in labelled])
     gate.save(out)
     if json:
-        record = {
-            "path": str(out),
-            "questions": len(labelled),
-            "k": k,
-            "seed": seed,
-            "preset": preset,
-        }
+        record = {"path": str(out), "questions": len(labelled), "k": k}
+        record |= {"seed": seed, "preset": preset}
         print_json({**record, "policy": gate.policy.as_json(), "metrics": gate.card.get("metrics")})
     else:
         print(f"gate for {len(labelled):,} questions with {k} hits at {out}")
         print(gate.policy.words)
     say_skipped(bad)
     if not json and gate.policy.answer_at is None:
-        say(f"\nnext: {_more_labels(gate)}promise less: a larger --alpha or --delta")
+        say(f"\nnext: {_more_labels(gate)}promise less with a larger --alpha or --delta")
     elif not json:
         say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}')
 
@@ -162,7 +160,10 @@ def _fit_ranker(
     from suffice.evaluation.bridge_training import fit_own_ranker
     from suffice.evaluation.tables import format_cell
     from suffice.integrations.onnx import open_encoder
+    from suffice.retrieval.bridge import KIND
+    from suffice.storage import check_replaceable
 
+    check_replaceable(out, kind=KIND)  # before the work
     with progress_bar(quiet=json) as progress:
         fitted = fit_own_ranker(
             data, open_encoder(encoder), k=k, limit=limit, seed=seed, progress=progress

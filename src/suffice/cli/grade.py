@@ -25,34 +25,36 @@ MODEL_STAGES = "claims,triples,equivalences,questions,validation"
 @output.command
 def grade(
     corpus_path: Annotated[
-        Path | None, Argument(metavar="CORPUS", help="The corpus: a file, or a folder of texts.")
+        Path | None, Argument(metavar="CORPUS", help="Corpus: a file, or a folder of texts.")
     ] = None,
-    out: Annotated[Path, Option(help="The benchmark folder; run again to resume.")] = Path(
+    out: Annotated[Path, Option(help="Folder of the benchmark; run again to resume.")] = Path(
         "benchmark"
     ),
     dataset: opt.DatasetFormat = "jsonl",
     corpus: opt.CorpusFile = None,
     encoder: opt.EncoderName = "wordllama",
-    per_hop: Annotated[int, Option(min=1, help="Chains of each length to try.")] = 400,
-    per_form: Annotated[int, Option(min=0, help="Questions of each other form to try.")] = 400,
+    per_hop: Annotated[int, Option(min=1, help="How many chains of each length to try.")] = 400,
+    per_form: Annotated[
+        int, Option(min=0, help="How many questions of each other form to try.")
+    ] = 400,
     longest: Annotated[int, Option(min=2, max=5, help="Facts in the longest chain.")] = 5,
-    forms: Annotated[str, Option(help="One or more.")] = FORMS,
+    forms: Annotated[str, Option(help="Question forms to generate.")] = FORMS,
     twins: Annotated[float, Option(min=0, max=1, help="Share of unanswerable twins.")] = 0.25,
     lookalikes: Annotated[
-        float, Option(min=0, max=1, help="Share of twins with a changed copy of a document.")
+        float, Option(min=0, max=1, help="Share of look-alike twins, with a changed document.")
     ] = 0.1,
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 60.0,
     max_tokens: Annotated[int, Option(min=16, help="model: tokens per answer.")] = 1024,
-    model_stages: Annotated[str, Option(help="model: the stages it runs.")] = MODEL_STAGES,
+    model_stages: Annotated[str, Option(help="model: the stages that use it.")] = MODEL_STAGES,
     max_requests: Annotated[int | None, Option(min=0, help="model: maximum requests.")] = None,
     max_cost: Annotated[
         float | None, Option(min=0, help="model: maximum cost, by --prices.")
     ] = None,
     prices: opt.ModelPrices = "0,0",
     fallback: Annotated[
-        bool, Option("--fallback", help="model: use rules where it fails.")
+        bool, Option("--fallback", help="model: fall back to rules where it fails.")
     ] = False,
     report: opt.ReportFile = None,
     scheduler: opt.Scheduler = None,
@@ -137,7 +139,7 @@ def _open_corpus(path: Path | None, corpus: Path | None, dataset: str, skip_bad:
 
     if path is None and corpus is None and dataset in ("jsonl", "folder"):
         hint = "for example: suffice grade documents.jsonl --out benchmark"
-        raise InputError("no corpus is given", hint=hint)
+        raise InputError("the corpus is missing", hint=hint)
     if corpus is None and path is not None and path.is_dir() and dataset != "folder":
         places = [path / name for name in ("documents.jsonl", "corpus.jsonl")]
         places += sorted(path.glob("*corpus*.json*"))

@@ -26,27 +26,29 @@ STAGE_NAMES = "questions, labels, gate, evaluation, difficulty or report"
 @command
 def improve(
     library: Annotated[
-        str, Argument(metavar="LIBRARY", help="A library, or a folder of documents to build one.")
+        str,
+        Argument(metavar="LIBRARY", help="A library, or a folder of documents to build one from."),
     ],
-    out: Annotated[Path, Option(help="The folder of the loop; run again to resume.")] = Path(
-        "improved"
-    ),
+    out: Annotated[Path, Option(help="Output folder; run again to resume.")] = Path("improved"),
     labels: Annotated[
-        Path | None, Option(help="Labels; default: labels.jsonl in the folder.")
+        Path | None, Option(help="Labels; default: labels.jsonl in the output folder.")
     ] = None,
     ask: Annotated[
-        Path | None, Option(help="Questions of users to label: one a line, or JSON lines.")
+        Path | None, Option(help="User questions to label: one per line, or JSON Lines.")
     ] = None,
     retriever: opt.DefaultRetriever = None,
     k: opt.HitCount = 10,
-    preset: Annotated[str, Option(help="standard: reads the hits; fast: does not.")] = "standard",
-    questions: Annotated[int, Option(min=1, help="Made questions to use, at most.")] = 400,
-    stage: Annotated[str | None, Option(help=f"Only this one: {STAGE_NAMES}.")] = None,
-    restart: Annotated[bool, Option("--restart", help="Also run what is up to date.")] = False,
+    preset: Annotated[str, Option(help="standard reads the hits, fast does not.")] = "standard",
+    questions: Annotated[int, Option(min=1, help="Maximum number of generated questions.")] = 400,
+    stage: Annotated[str | None, Option(help=f"Run only this stage: {STAGE_NAMES}.")] = None,
+    restart: Annotated[bool, Option("--restart", help="Run all stages again.")] = False,
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Make questions or ask for labels, adapt the gate, evaluate it, and write a report."""
+    """Improve the gate on your corpus, from questions to a report.
+
+    Generates questions or asks for labels, adapts the gate, evaluates it and writes a report.
+    """
     from suffice.evaluation.improve import LoopSettings, SearchedCorpus
     from suffice.evaluation.improve import improve as run_loop
 

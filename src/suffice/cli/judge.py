@@ -18,16 +18,23 @@ LABEL_SECONDS = 60.0  # nobody waits for these
 
 @command
 def judge(
-    questions: Annotated[Path, Argument(help="JSON Lines of question and hits; labels are kept.")],
+    questions: Annotated[
+        Path, Argument(help="JSON Lines with question and hits; existing labels are ignored.")
+    ],
     out: Annotated[Path, Option(help="Write the labels here, as JSON Lines.")],
-    judge: opt.JudgeAddress = None,
+    judge: Annotated[
+        str | None, Option(help="The model that labels: http://host:8080/v1#MODEL.")
+    ] = None,
     judge_limit: opt.JudgeLimits = None,
     judge_cache: opt.JudgeCache = None,
-    k: Annotated[int, Option(min=1, help="The judge sees the first so many hits.")] = 10,
+    k: Annotated[int, Option(min=1, help="How many hits the judge sees.")] = 10,
     skip_bad: opt.SkipBad = False,
     json: opt.Json = False,
 ) -> None:
-    """Let a model label lists of hits: complete or not. Each label says that a model gave it."""
+    """Let a language model label hits as complete or not.
+
+    Each label is marked as given by a model.
+    """
     import json as json_module
 
     from suffice.datasets.labels import read_lists
@@ -36,9 +43,9 @@ def judge(
 
     if judge is None:
         hint = "for example --judge http://127.0.0.1:8080/v1#qwen"
-        raise InputError("say which model is the judge: --judge", hint=hint)
+        raise InputError("--judge is missing: which model is to label?", hint=hint)
     if out.exists():
-        hint = "choose another name: somebody may have corrected labels there"
+        hint = "choose another --out: this file may hold corrected labels"
         raise InputError(f"{out} exists", hint=hint)
     limits = list(judge_limit or ())
     if not any(one.startswith("seconds=") for one in limits):
@@ -51,13 +58,13 @@ def judge(
         raise InputError(f"{questions} has no question", hint=hint)
     bare = next((one for one in lists if any("text" not in hit for hit in one.hits)), None)
     if bare is not None:
-        raise InputError(f"{bare.where}: a hit has no text", hint="give the texts of the hits")
+        raise InputError(f"{bare.where}: a hit has no text", hint="add the texts of all hits")
     with progress_bar(quiet=json) as progress:
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         rows = list(label_by_judge(lists, spec.open(), k=k, now=lambda: now, progress=progress))
     if not rows:
         raise InputError(
-            f"the judge is sure of none of {len(lists):,} lists",
+            f"the judge is unsure about all {len(lists):,} lists",
             hint="use a stronger model, or label some by hand: suffice serve --label",
         )
     write_atomically(out, (json_module.dumps(row, ensure_ascii=False) + "\n" for row in rows))
@@ -68,8 +75,8 @@ def judge(
     else:
         print(
             f"{len(rows):,} labels of {len(lists):,} lists at {out}: {complete:,} complete, "
-            f"{len(rows) - complete:,} incomplete; of the others the judge is not sure"
+            f"{len(rows) - complete:,} incomplete; the judge is unsure about the others"
         )
-        say("\nnext: label some of the same lists by hand, so that adapt can compare, then")
+        say("\nnext: label some of the same lists by hand, for comparison, then run")
         say(f"suffice adapt {out} --out gate")
     say_skipped(bad)

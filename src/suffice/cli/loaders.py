@@ -33,7 +33,7 @@ class DataSource:
         from suffice.datasets import load, make_collection
 
         if (self.collection is None) == (self.dataset is None):
-            hint = "for example --collection controlled"
+            hint = "for example --dataset jsonl --path FOLDER, or --collection controlled"
             raise InputError("give either --collection or --dataset", hint=hint)
         if self.dataset is not None:
             files = {"questions": self.questions, "corpus": self.corpus}

@@ -12,19 +12,21 @@ from typer import Argument, Option
 
 from suffice.cli.output import FILTER_EXAMPLE
 
-_FORMAT = Option(help="The format: jsonl, beir, trec, frames, hotpotqa, musique, ...")
+_FORMAT = Option(help="Format: jsonl, beir, trec, frames, hotpotqa, musique, ...")
 _LIBRARY = "A folder made by `suffice build`, or an address like qdrant://host:6333/news."
 
 # Data
 Collection = Annotated[str | None, Option(help="A generated collection: controlled.")]
 DatasetName = Annotated[str | None, _FORMAT]
 DatasetFormat = Annotated[str, _FORMAT]  # for commands that require one
-DatasetPath = Annotated[Path | None, Option("--path", help="The file or folder of the data set.")]
-QuestionsFile = Annotated[Path | None, Option(help="The question file, if separate.")]
-CorpusFile = Annotated[Path | None, Option(help="The corpus file, if separate.")]
+DatasetPath = Annotated[Path | None, Option("--path", help="File or folder of the data set.")]
+QuestionsFile = Annotated[Path | None, Option(help="Question file, if separate.")]
+CorpusFile = Annotated[Path | None, Option(help="Corpus file, if separate.")]
 SkipBad = Annotated[bool, Option("--skip-bad", help="Skip bad records and list them.")]
-Limit = Annotated[int | None, Option(min=1, help="Only the first so many questions.")]
-ChunkTokens = Annotated[int, Option(min=0, help="Split documents into chunks of so many words.")]
+Limit = Annotated[int | None, Option(min=1, help="Use only the first N questions.")]
+ChunkTokens = Annotated[
+    int, Option(min=0, help="Split documents into chunks of N words; 0: do not.")
+]
 ChunkOverlap = Annotated[int, Option(min=0, help="Words shared by neighbouring chunks.")]
 Benchmark = Annotated[Path | None, Option(help="A folder made by `suffice grade`.")]
 
@@ -32,19 +34,20 @@ Benchmark = Annotated[Path | None, Option(help="A folder made by `suffice grade`
 LibraryArgument = Annotated[str, Argument(help=_LIBRARY)]
 LibraryOption = Annotated[str | None, Option(help=_LIBRARY)]
 StoreAddress = Annotated[
-    str | None, Option("--store", help="qdrant://host:6333/collection; key: QDRANT_API_KEY.")
+    str | None,
+    Option("--store", help="Qdrant: qdrant://host:6333/collection; key in QDRANT_API_KEY."),
 ]
 EncoderName = Annotated[str, Option(help="wordllama, bge-small-en-v1.5, or a model folder.")]
 BuildEncoder = Annotated[
     str, Option(help="auto, wordllama, bge-small-en-v1.5, a model folder, or none.")
 ]
-RetrieverName = Annotated[str, Option(help="The retriever; 'given' for hits in the files.")]
+RetrieverName = Annotated[str, Option(help="Retriever; 'given' uses the hits in the files.")]
 DefaultRetriever = Annotated[str | None, Option(help="Default: hybrid; bm25 without vectors.")]
 RankerFolder = Annotated[Path | None, Option(help="bridge: a ranker made by `fit --bridge`.")]
 OtherRetrievers = Annotated[
-    str | None, Option(help="Other retrievers whose agreement counts: a,b.")
+    str | None, Option(help="Retrievers whose agreement is a feature: a,b.")
 ]
-MetadataFilter = Annotated[str | None, Option(help=f"{FILTER_EXAMPLE}; auto: from the question.")]
+MetadataFilter = Annotated[str | None, Option(help=f"{FILTER_EXAMPLE}; 'auto' reads the question.")]
 Today = Annotated[str | None, Option(help='The date that "yesterday" refers to.')]
 HitCount = Annotated[int, Option(min=1, help="How many hits the gate sees.")]
 CutOffs = Annotated[str, Option(help="One or more, like 2,4,8.")]
@@ -55,18 +58,18 @@ FittedGate = Annotated[
     str, Option("--gate", help="'fitted' on other folds, 'default', or a folder.")
 ]
 Preset = Annotated[
-    str, Option(help="standard: reads the hits; fast: does not; hardened: skips stuffed hits.")
+    str, Option(help="standard reads the hits, fast does not, hardened drops stuffed hits.")
 ]
 PolicyName = Annotated[str, Option(help="How to choose the threshold: f1, cost or risk.")]
-Alpha = Annotated[float, Option(help="risk: at most this share of answers is incomplete ...")]
-Delta = Annotated[float, Option(help="... except with this probability.")]
-CostList = Annotated[str, Option(help="Of a wrong answer, an expansion, an abstention.")]
-Folds = Annotated[int, Option(min=2, help="For --gate fitted and the baselines.")]
+Alpha = Annotated[float, Option(help="risk: the largest share of incomplete answers.")]
+Delta = Annotated[float, Option(help="risk: the probability that the promise fails.")]
+CostList = Annotated[str, Option(help="Costs of a wrong answer, an expansion, an abstention.")]
+Folds = Annotated[int, Option(min=2, help="Folds for --gate fitted and the baselines.")]
 
 # Language models
-ModelName = Annotated[str | None, Option(help="A language model; its key: OPENAI_API_KEY.")]
-BaseUrl = Annotated[str | None, Option(help="Its server; default: OPENAI_BASE_URL.")]
-ModelTimeout = Annotated[float, Option(min=0.1, help="Seconds per request, with retries.")]
+ModelName = Annotated[str | None, Option(help="Language model; key in OPENAI_API_KEY.")]
+BaseUrl = Annotated[str | None, Option(help="Server of the model; default: OPENAI_BASE_URL.")]
+ModelTimeout = Annotated[float, Option(min=0.1, help="Seconds per request, including retries.")]
 ModelMaxChars = Annotated[int, Option(min=1, help="model: characters of passages per prompt.")]
 ModelMaxTokens = Annotated[int, Option(min=1, help="model: tokens per answer.")]
 ModelPrices = Annotated[str, Option(help="model: price per million tokens, in and out: 0.15,0.60.")]
@@ -79,11 +82,12 @@ JudgeAddress = Annotated[
 JudgeLimits = Annotated[
     list[str] | None,
     Option(
-        "--judge-limit", help="Like share=0.1, seconds=2, money=5, price_in=0.15, price_out=0.6."
+        "--judge-limit",
+        help="Repeatable: share=0.1, seconds=2, money=5, price_in=0.15, price_out=0.6.",
     ),
 ]
 JudgeCache = Annotated[
-    Path | None, Option("--judge-cache", help="Keep what the judge says in this file.")
+    Path | None, Option("--judge-cache", help="Cache the judge's answers in this file.")
 ]
 
 # Running and results
@@ -91,10 +95,10 @@ VerdictLogFile = Annotated[
     Path | None, Option(help="Log every verdict here, for `suffice report --shadow`.")
 ]
 VerdictLogTexts = Annotated[
-    bool, Option("--shadow-texts", help="shadow: also titles and texts of hits.")
+    bool, Option("--shadow-texts", help="With --shadow: also log titles and texts of hits.")
 ]
 Scheduler = Annotated[str | None, Option(help="Run on this Dask scheduler: tcp://127.0.0.1:8786.")]
-CheckpointDir = Annotated[Path | None, Option(help="Keep finished blocks here to resume from.")]
+CheckpointDir = Annotated[Path | None, Option(help="Store finished blocks here, to resume later.")]
 Seed = Annotated[int, Option(help="Same seed, same result.")]
 RunFile = Annotated[Path | None, Option(help="Write the run (JSON) here.")]
 ReportFile = Annotated[Path | None, Option(help="Write an HTML report here.")]

@@ -21,20 +21,22 @@ SHOWN_QUESTION = 90  # characters
 @command
 def report(
     runs: Annotated[
-        list[Path] | None, Argument(help="Run or study files of suffice, or their folders.")
+        list[Path] | None, Argument(help="Files of runs or studies, or their folders.")
     ] = None,
-    out: Annotated[Path | None, Option(help="Write an HTML page here instead.")] = None,
+    out: Annotated[Path | None, Option(help="Write an HTML report here instead.")] = None,
     k: Annotated[int | None, Option(min=1, help="The cut-off for retrieval runs.")] = None,
     shadow: Annotated[
-        Path | None, Option(help="A verdict log: say what would have been held back.")
+        Path | None, Option(help="Verdict log: show what would have been held back.")
     ] = None,
     labels: Annotated[
-        Path | None, Option(help="shadow: write questions worth a label here, to fill in.")
+        Path | None, Option(help="With --shadow: write the questions most worth labelling.")
     ] = None,
-    count: Annotated[int, Option(min=1, max=10_000, help="labels: how many questions.")] = 50,
+    count: Annotated[
+        int, Option(min=1, max=10_000, help="With --labels: how many questions.")
+    ] = 50,
     json: opt.Json = False,
 ) -> None:
-    """Compare runs and studies, or see what a guard in shadow mode would have done."""
+    """Compare runs and studies, or summarize a shadow log."""
     if (shadow is None) == (not runs):
         hint = "suffice report run.json other.json, or: suffice report --shadow shadow.jsonl"
         raise InputError("give runs, or --shadow with a verdict log", hint=hint)

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @command
 def reproduce(
-    paper: Annotated[str | None, Argument(help="A study; without one they are listed.")] = None,
-    data: Annotated[Path | None, Option(help="The folder of the real data sets.")] = None,
+    paper: Annotated[str | None, Argument(help="Name of a study; without it, list them.")] = None,
+    data: Annotated[Path | None, Option(help="Folder of the public data sets.")] = None,
     out: Annotated[Path | None, Option(help="Folder for study.json and report.html.")] = None,
     items: Annotated[
-        bool, Option("--items", help="Run nothing: list the paper's tables, figures and parts.")
+        bool, Option("--items", help="Only list the paper's tables, figures and parts.")
     ] = False,
     quality: Annotated[bool, Option("--quality", help="Also run the slow part.")] = False,
     cache: Annotated[
@@ -48,17 +48,14 @@ def reproduce(
     max_chars: opt.ModelMaxChars = 6000,
     workers: Annotated[
         int | None,
-        Option(
-            min=1, help="Questions that a model or a cross-encoder reads at a time. Default: 1."
-        ),
+        Option(min=1, help="Parallel questions for a model or cross-encoder. Default: 1."),
     ] = None,
-    seed: Annotated[int | None, Option(help="Default: the one of the study.")] = None,
+    seed: Annotated[int | None, Option(help="Default: the seed of the study.")] = None,
     json: opt.Json = False,
 ) -> None:
     """Reproduce the tables and figures of a paper.
 
-    Not all of them can be: `suffice reproduce PAPER --items` lists each one, whether it is done,
-    changed or not done, and why.
+    `suffice reproduce PAPER --items` lists each one: done, changed or not done, and why.
     """
     from suffice.evaluation.report import require_report_extra, study_report
     from suffice.evaluation.study import IN_ALL, PROCESSOR, STUDIES, open_study, study_items

@@ -30,17 +30,21 @@ Documents = dict[str, "Document | None"]
 
 @command
 def search(
-    library: Annotated[str, Argument(help="A folder made by `suffice build`, or an address.")],
+    library: Annotated[
+        str, Argument(help="A folder made by `suffice build`, or a Qdrant address.")
+    ],
     question: Annotated[str | None, Argument(help="What to search for.")] = None,
     store: opt.StoreAddress = None,
     k: Annotated[int, Option(help="How many hits.")] = 10,
     retriever: opt.DefaultRetriever = None,
     filter: opt.MetadataFilter = None,
     strict: Annotated[bool, Option("--strict", help="Never relax the filter.")] = False,
-    gate: Annotated[str | None, Option(help="Relax the filter until this gate answers.")] = None,
+    gate: Annotated[
+        str | None, Option(help="Relax the filter until this gate says answer.")
+    ] = None,
     ranker: opt.RankerFolder = None,
     complete: Annotated[
-        bool, Option("--complete", help="Search until the gate says complete; at most k documents.")
+        bool, Option("--complete", help="Search until the gate says answer; at most k documents.")
     ] = False,
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,

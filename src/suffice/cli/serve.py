@@ -21,7 +21,7 @@ app = typer.Typer(invoke_without_command=True)
 key = typer.Typer(help="Manage the API keys of the service.", no_args_is_help=True)
 app.add_typer(key, name="key")
 
-_KEY_FILE = Option(envvar="SUFFICE_KEYS", help="The key file; it holds hashes only.")
+_KEY_FILE = Option(envvar="SUFFICE_KEYS", help="Key file; it holds only hashes.")
 KeyFile = Annotated[Path, _KEY_FILE]
 
 
@@ -31,32 +31,36 @@ def serve(
     context: typer.Context,
     library: opt.LibraryOption = None,
     host: Annotated[
-        str, Option(help="Where to listen; needs keys beyond this machine.")
+        str, Option(help="Address to listen on; one that others can reach needs --keys.")
     ] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="0: any free port.")] = 8080,
-    workers: Annotated[int, Option(min=1, max=64, help="Processes; one per core.")] = 1,
-    gate: Annotated[list[str] | None, Option(help="'default', a folder, or NAME=FOLDER.")] = None,
-    gate_folder: Annotated[Path | None, Option(help="Where /v1/adapt puts new gates.")] = None,
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8080,
+    workers: Annotated[int, Option(min=1, max=64, help="Worker processes; use one per core.")] = 1,
+    gate: Annotated[
+        list[str] | None, Option(help="Repeatable: 'default', a folder, or NAME=FOLDER.")
+    ] = None,
+    gate_folder: Annotated[Path | None, Option(help="Folder for the gates of /v1/adapt.")] = None,
     preset: opt.Preset = "standard",
     keys: Annotated[Path | None, _KEY_FILE] = None,
-    report: Annotated[Path | None, Option(help="A run of `evaluate gate --out`, to show.")] = None,
+    report: Annotated[Path | None, Option(help="A run of `evaluate gate --out` to show.")] = None,
     label: Annotated[
-        Path | None, Option(help="Questions and hits to label on the page, as JSON lines.")
+        Path | None, Option(help="Questions and hits to label on the page, as JSON Lines.")
     ] = None,
     labels: Annotated[
         Path | None,
-        Option(help="Store labels here; they are of --label and of checks that were served."),
+        Option(help="Store labels of --label questions and of served checks here."),
     ] = None,
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 30.0,
     judge: opt.JudgeAddress = None,
     judge_limit: opt.JudgeLimits = None,
-    limit: Annotated[list[str] | None, Option(help="Like concurrent_requests=128.")] = None,
+    limit: Annotated[
+        list[str] | None, Option(help="Repeatable: a limit like concurrent_requests=128.")
+    ] = None,
     shadow: opt.VerdictLogFile = None,
     shadow_texts: opt.VerdictLogTexts = False,
     log_texts: Annotated[bool, Option("--log-texts", help="Write questions to the log.")] = False,
-    quiet: Annotated[bool, Option("--quiet", help="Log faults only.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="Log errors only.")] = False,
 ) -> None:
     """Serve checks, searches and questions over HTTP until stopped."""
     if context.invoked_subcommand is not None:
@@ -100,7 +104,7 @@ def serve(
     except ImportError as error:
         raise MissingExtraError("suffice serve", extra="serve") from error
     if shadow is not None:
-        say(f"verdicts go to {shadow}; next: suffice report --shadow {shadow}")
+        say(f"logging verdicts to {shadow}; next: suffice report --shadow {shadow}")
     run_server(settings)
 
 
@@ -162,10 +166,10 @@ def _parse_limits(options: list[str]) -> Limits:
 @command
 def new_key(
     keys: KeyFile,
-    name: Annotated[str, Option(help="Who or what will use it.")],
+    name: Annotated[str, Option(help="Name of its user.")],
     write: Annotated[bool, Option("--write", help="Allow changes to the library.")] = False,
     label: Annotated[
-        bool, Option("--label", help="Allow to label, and so to read what others checked.")
+        bool, Option("--label", help="Allow labelling, which includes reading what others checked.")
     ] = False,
     json: opt.Json = False,
 ) -> None:

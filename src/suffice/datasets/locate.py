@@ -73,12 +73,13 @@ class HubFiles:
 
 def fetch_public_files(name: str, wanted: HubFiles | None) -> Path:
     """The folder with the data set's public files, downloaded if the hub's cache lacks them."""
-    hint = (
-        "download it yourself and pass --path, or --questions and --corpus: "
-        f"suffice build --dataset {name} --path FILE"
-    )
+    files = "--path, or --questions and --corpus"
     if wanted is None:
-        raise NotReadyError(f"the data set '{name}' has no public files to fetch", hint=hint)
+        raise NotReadyError(
+            f"no file is given, and the format '{name}' has no public files to fetch",
+            hint=f"give the files: {files}",
+        )
+    hint = f"download it yourself and give the files: {files}"
     try:
         import huggingface_hub as hub
     except ImportError:

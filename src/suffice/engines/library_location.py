@@ -16,7 +16,7 @@ from suffice.storage import MANIFEST, Manifest, open_artefact, package_versions,
 __all__ = ["LibraryLocation", "ensure_library", "open_location"]
 
 KIND, VERSION = "library", 1
-REBUILD = "make it with: suffice build FILE --out DIR"
+REBUILD = "build one: suffice build FOLDER --out DIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,10 @@ def open_location(where: Path | str) -> LibraryLocation:
     path = Path(where)
     if path.is_file():
         raise InputError(f"{path} is a file, expected the folder of a library", hint=REBUILD)
-    manifest = open_artefact(path, kind=KIND, version=VERSION, rebuild=REBUILD, check_hashes=False)
+    rebuild = f"build it: suffice build FOLDER --out {path}"
+    if path.is_dir() and not (path / MANIFEST).exists():
+        rebuild = f"to build a library from its files: suffice build {path} --out library"
+    manifest = open_artefact(path, kind=KIND, version=VERSION, rebuild=rebuild, check_hashes=False)
     encoder = manifest.settings.get("encoder")
     if not isinstance(encoder, str | None):
         raise DataError(f"{path / MANIFEST} has an encoder that is not a name", hint=REBUILD)

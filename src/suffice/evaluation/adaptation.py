@@ -312,8 +312,8 @@ def _read(
     """The examples with their features; each list is read once."""
     if len(examples) < MIN_LABELS:
         raise InputError(
-            f"{len(examples)} labels, expected at least {MIN_LABELS}",
-            hint=f"label {MIN_LABELS - len(examples)} more questions",
+            f"{len(examples)} label{'s' * (len(examples) != 1)}, expected at least {MIN_LABELS}",
+            hint=f"label {MIN_LABELS - len(examples)} more",
         )
     encoders = gate.encoders
     if encoders.reader is not None:

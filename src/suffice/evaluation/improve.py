@@ -66,7 +66,7 @@ from suffice.evaluation.searching import RetrievedQuestion, search_questions
 from suffice.evaluation.shadow_report import label_rows, write_labels
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.verdict_log import guard_outcome, logged_verdict
-from suffice.gate.gate import STANDARD, Gate
+from suffice.gate.gate import GATE_KIND, STANDARD, Gate
 from suffice.gate.gate_ref import DEFAULT, GateRef, gate_identity
 from suffice.gate.hits import normalize_hits
 from suffice.gate.training import LabelledQuestion
@@ -74,8 +74,8 @@ from suffice.jobs import split_into_blocks
 from suffice.protocols import Progress, Retriever, Store, documents_by_id
 from suffice.registry import ENCODERS
 from suffice.storage import (
-    MANIFEST,
     BadRecords,
+    check_replaceable,
     package_versions,
     readable_file,
     sha256_of,
@@ -219,8 +219,7 @@ class _Loop:
         for given in filter(None, (self.settings.ask, self.settings.labels)):
             readable_file(given)  # before the work
         gate = self.out / GATE_DIR
-        if gate.exists() and not (gate / MANIFEST).is_file():
-            raise InputError(f"{gate} exists and is not a gate", hint="choose another --out")
+        check_replaceable(gate, kind=GATE_KIND)
         most = self.shipped.card["k"]
         if not 1 <= self.settings.k <= most:
             hint = f"pass --k {most}, or fewer"

@@ -68,7 +68,14 @@ from suffice.gate.reader import Reader
 from suffice.gate.stuffing_filter import StuffingFilter, filter_notes
 from suffice.numeric import log_odds_array, sigmoid
 from suffice.protocols import Encoder, Judge, Reranker, component_name
-from suffice.storage import MANIFEST, new_artefact, open_artefact, sha256_of, write_atomically
+from suffice.storage import (
+    MANIFEST,
+    check_replaceable,
+    new_artefact,
+    open_artefact,
+    sha256_of,
+    write_atomically,
+)
 from suffice.storage.artefacts import data_errors, read_json
 from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action, Estimate, FoundAnswer, JudgeReport, Reason, Verdict
@@ -431,7 +438,11 @@ class Gate:
         return Gate(self.words, *fitted, self.encoders, self.stuffing_filter)
 
     def save(self, path: Path | str) -> None:
-        """Write the gate as one artefact folder, whole or not at all."""
+        """Write the gate as one artefact folder, whole or not at all.
+
+        It replaces a gate; InputError if the folder holds anything else.
+        """
+        check_replaceable(Path(path), kind=GATE_KIND)
         model, local = self.model, self.model.local
         parts: dict[str, Any] = {
             "platt": model.calibration,

@@ -34,7 +34,13 @@ from suffice.retrieval.name_links import NameLinks
 from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_search, name_parts
 from suffice.retrieval.search import VectorSearch
 from suffice.retrieval.word_vectors import WordVectors
-from suffice.storage import new_artefact, open_artefact, readable_file, write_atomically
+from suffice.storage import (
+    check_replaceable,
+    new_artefact,
+    open_artefact,
+    readable_file,
+    write_atomically,
+)
 from suffice.storage.artefacts import OnnxTrees
 from suffice.types import DocId, Document, Hit
 
@@ -106,6 +112,7 @@ class TreeRanker(OnnxTrees):
             for one in FEATURES[: self.columns]
         ]
         path = Path(path)
+        check_replaceable(path, kind=KIND)
         with new_artefact(path, kind=KIND, version=VERSION, settings=settings, seed=seed) as folder:
             write_atomically(folder / MODEL, self.content)
             write_atomically(folder / "features.json", json.dumps(columns, indent=1) + "\n")

@@ -10,6 +10,7 @@ from suffice.storage.artefacts import Manifest as Manifest
 from suffice.storage.artefacts import append_line as append_line
 from suffice.storage.artefacts import append_record as append_record
 from suffice.storage.artefacts import check_appendable as check_appendable
+from suffice.storage.artefacts import check_replaceable as check_replaceable
 from suffice.storage.artefacts import new_artefact as new_artefact
 from suffice.storage.artefacts import open_artefact as open_artefact
 from suffice.storage.artefacts import package_versions as package_versions

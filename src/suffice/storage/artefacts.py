@@ -109,7 +109,8 @@ def open_artefact(
     _recover_folder(path)
     remove_dead_drafts(path)
     if not (path / MANIFEST).is_file():
-        raise NotReadyError(f"{path} is not a {kind}: it has no {MANIFEST}", hint=rebuild)
+        reason = f"it has no {MANIFEST}" if path.exists() else "there is no such folder"
+        raise NotReadyError(f"{path} is not a {kind}: {reason}", hint=rebuild)
     try:
         found = Manifest(**read_json(path / MANIFEST))
     except (ValueError, TypeError) as error:
@@ -135,6 +136,22 @@ def open_artefact(
                 hint=rebuild,
             )
     return found
+
+
+def check_replaceable(path: Path, *, kind: str) -> None:
+    """InputError if an artefact written to `path` would delete anything but one of its kind."""
+    path = Path(path)
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    try:
+        found = read_json(path / MANIFEST).get("kind")
+    except (OSError, ValueError):
+        found = None
+    if found != kind:
+        raise InputError(
+            f"{path} exists and is not a {kind}: it would be overwritten",
+            hint="choose a new or empty folder",
+        )
 
 
 def read_json(path: Path) -> dict[str, Any]:
