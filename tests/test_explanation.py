@@ -47,6 +47,16 @@ def test_a_name_of_the_question_that_no_hit_mentions_is_missing() -> None:
     assert "Harbor Nights" in find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
 
 
+def test_beside_an_answer_only_what_is_likely_missing_is_named() -> None:
+    evidence, _, reading = extracted(
+        "Did Village Dreams win more prizes than Harbor Nights?", [FILM]
+    )
+    likely = chances(reading, "Maria Lopez")
+    assert find_missing(evidence, reading, likely, answers=True) == ("Maria Lopez",)
+    assert find_missing(evidence, reading, likely / 2, answers=True) == ()
+    assert find_missing(evidence, reading, likely / 2) == ("Harbor Nights", "Maria Lopez")
+
+
 @pytest.mark.parametrize(
     ("question", "missing"),
     [

@@ -291,7 +291,7 @@ def test_the_command_prints_it(gate: Gate, tmp_path: Path) -> None:
     verdict = gate.check(*POLICY)
     assert verdict.familiarity < LOW_FAMILIARITY
     assert f"familiarity {verdict.familiarity:.2f}: {verdict.unfamiliar[0]}" in shown.stdout
-    assert "next: label some of your own questions" in shown.stderr
+    assert "next: label at least 20 of your own questions" in shown.stderr
     record = json.loads(
         CliRunner().invoke(app, [*check, POLICY[0], "--hits", str(hits), "--json"]).stdout
     )
