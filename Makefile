@@ -91,20 +91,29 @@ STUDIES = $(if $(MODEL),$(or $(filter $(or $(PAPER),$(ASKING)),$(ASKING)),$(erro
 WANTED = $(patsubst %,runs/%$(if $(MODEL),-model)/study.json,$(STUDIES))
 
 # A study that is done is not done again: a stopped run goes on. PAPER= always runs its study.
-reproduce: $(VENV)/.dev  ## run the papers' studies: all but those done, or PAPER=magaf; DATA=folder; MODEL=name BASE_URL=url asks a model
-	@$(if $(PAPER),rm -f runs/$(PAPER)/study.json runs/$(PAPER)-model/study.json)
+reproduce: $(VENV)/.dev  ## run the papers' studies: all but those done, or PAPER=magaf; DATA=folder; MODEL=1 asks a model that it fetches, MODEL=name BASE_URL=url another
+	@$(if $(PAPER),rm -f $(WANTED))
 	@$(MAKE) --no-print-directory --keep-going $(WANTED); code=$$?; $(BIN)/python -m suffice_research.study_times $(WANTED); exit $$code
+
+# MODEL=1: a model of 1.5 billion parameters, 1.1 GB, fetched once and served by the study.
+MODEL_FILE := .cache/Qwen2.5-Coder-1.5B-Instruct.gguf
+ASKED = $(if $(filter 1,$(MODEL)),$(MODEL_FILE),$(MODEL))
+
+.PHONY: model-file
+model-file: $(VENV)/.dev
+	@mkdir -p $(dir $(MODEL_FILE))
+	$(BIN)/python -m suffice_research.model_file $(MODEL_FILE)
 
 # The cross-encoder would read for hours: take what it said once. Order only: new scores are no reason to run again.
 SCORES := docs/results/runs/multi-meta-rag-scores.npz
-runs/multi-meta-rag/study.json runs/multi-meta-rag-model/study.json: | $(if $(wildcard $(SCORES)),runs/cache/.scores)
+runs/multi-meta-rag/study.json runs/multi-meta-rag-model/study.json: | $(if $(and $(DATA),$(wildcard $(SCORES))),runs/cache/.scores)
 
 runs/cache/.scores: $(SCORES)
-	$(if $(DATA),$(BIN)/python -m suffice_research.multi_meta_rag.requests --data $(DATA) --cache runs/cache --scores $(SCORES))
+	$(BIN)/python -m suffice_research.multi_meta_rag.requests --data $(DATA) --cache runs/cache --scores $(SCORES)
 	@mkdir -p runs/cache && touch $@
 
-runs/%-model/study.json:
-	$(STUDY) --model $(MODEL) $(if $(BASE_URL),--base-url $(BASE_URL)) --max-chars 12000 --out runs/$*-model
+runs/%-model/study.json: | $(if $(filter 1,$(MODEL)),model-file)
+	$(STUDY) --model $(ASKED) $(if $(BASE_URL),--base-url $(BASE_URL)) --max-chars 12000 --out runs/$*-model
 
 runs/%/study.json:
 	$(STUDY) --out runs/$*

@@ -233,6 +233,11 @@ def test_validation_says_why(catalogue: Catalogue, text: str, subject: str, why:
     assert catalogue.why(text, triple) == why
 
 
+def test_a_title_without_a_word_is_a_vague_subject(catalogue: Catalogue) -> None:
+    triple = Triple("()", "owned by", "Team Tern", "d0", "d0#0")
+    assert catalogue.why("Which team owns ()?", triple) == "vague subject"
+
+
 def test_what_two_documents_say_is_no_question_of_one(catalogue: Catalogue) -> None:
     again = [
         *catalogue.documents,

@@ -230,6 +230,10 @@ def test_it_is_the_title_only_where_nothing_else_can_be_meant() -> None:
     assert not {one for one in facts(other) if one[1] == "led by"}
 
 
+def test_headquarters_that_were_moved_are_not_where_the_sentence_says() -> None:
+    assert not facts(page("Kestrel", "Kestrel's headquarters was moved to Oslo."))
+
+
 def test_phrases_that_some_documents_have_as_subject_are_things() -> None:
     texts = ["The payment gateway is down."] * 3 + [f"Text {at} is other." for at in range(97)]
     found = collect_terms(page("", text) for text in texts)

@@ -26,12 +26,29 @@ from suffice.cli.app import app
 from suffice.errors import MissingExtraError
 from suffice.evaluation.tables import WithPublished
 
+DECIMAL = re.compile(r"\b\d+\.\d\d\b")
+ROUNDING = 0.02  # int8 kernels of other processors move a probability by about so much
+
 
 def same(expected: str, got: str) -> bool:
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    shown, printed = DECIMAL.findall(expected), DECIMAL.findall(got)
+    if len(shown) == len(printed):
+        near = iter(
+            old if abs(float(old) - float(new)) <= ROUNDING + 1e-9 else new
+            for old, new in zip(shown, printed)
+        )
+        got = DECIMAL.sub(lambda _: next(near), got)
     return doctest.OutputChecker().check_output(
         expected.strip() + "\n", got.strip() + "\n", options
     )
+
+
+def test_outputs_are_compared_up_to_what_processors_differ_by() -> None:
+    assert same("ANSWER  p 0.21 (0.01 to 1.00)", "ANSWER  p 0.20 (0.01 to 0.99)")
+    assert not same("ANSWER  p 0.21", "ANSWER  p 0.25")
+    assert not same("ANSWER  p 0.21", "ABSTAIN  p 0.21")
+    assert not same("version 0.2", "version 0.3")
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,22 @@ def test_a_name_of_the_question_that_no_hit_mentions_is_missing() -> None:
     assert "Harbor Nights" in find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
 
 
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("What Is The Capital Of Kenya And Who Is Its President?", ()),
+        ("Capital of Kenya", ("Capital of Kenya",)),
+        ("Maria Lopez Harbor Nights", ("Maria Lopez Harbor Nights",)),
+        ("How do I configure a server for TLS 1.3?", ("TLS 1.3",)),
+        ("¿Quién es el director de «Harbor Nights»?", ("Harbor Nights",)),
+    ],
+)
+def test_title_case_versions_and_foreign_marks(question: str, missing: tuple[str, ...]) -> None:
+    bare = Document("a", "A server is set up with care.", "Setup")
+    evidence, _, reading = extracted(question, [bare])
+    assert find_missing(evidence, reading, np.zeros(len(reading.absent_names))) == missing
+
+
 def test_a_source_counts_as_covered_and_so_does_a_date_of_publication() -> None:
     question = "What did The Daily Meridian write about Maria Lopez on October 7, 2023?"
     bare = Document("a", "Maria Lopez spoke.", "A talk")
@@ -154,7 +170,8 @@ def reason_words(
     """The reasons of these effects; half of the words held and a mean score of 70% are usual."""
     occlusion = Occlusion(FEATURES, [0.0, -1.0, 0.5, 1.0, 0.3, 0.7])
     view = occlusion.view([0.0, -1.0, cov_any, 1.0, 0.3, s_mean])
-    reasons = occlusion.rank_reasons(np.array([start, coverage, scores]), view)
+    action = Action.ANSWER if start + coverage + scores >= 0 else Action.ABSTAIN
+    reasons = occlusion.rank_reasons(np.array([start, coverage, scores]), view, action)
     return [(one.sign, one.words) for one in reasons]
 
 
@@ -170,8 +187,18 @@ def test_a_low_verdict_shows_what_pulled_it_down() -> None:
     occlusion = small_gate()._occlusion
     strong, weak = [3.0, 3.0, 3.0, 3.0], len(occlusion.families) - 3
     effects = np.array([*strong, *[-13.0 / weak] * weak])  # every weak one below each strong one
-    signs = [one.sign for one in occlusion.rank_reasons(effects, occlusion.usual)]
-    assert signs == ["+", "+", "-", "+"]
+    reasons = occlusion.rank_reasons(effects, occlusion.usual, Action.ABSTAIN)
+    assert [one.sign for one in reasons] == ["+", "+", "-", "+"]
+
+
+def test_an_answer_below_one_half_shows_what_speaks_for_it() -> None:
+    occlusion = small_gate()._occlusion
+    strong, weak = [-0.5, -2.0, -2.0, -2.0], len(occlusion.families) - 3
+    effects = np.array([*strong, *[6.3 / weak] * weak])  # 0.45 in all, where it may answer
+    reasons = occlusion.rank_reasons(effects, occlusion.usual, Action.ANSWER)
+    assert [one.sign for one in reasons] == ["-", "-", "+", "-"]
+    nothing = occlusion.rank_reasons(-np.abs(effects), occlusion.usual, Action.ANSWER)
+    assert [one.sign for one in nothing] == ["-"] * 4
 
 
 def test_every_low_verdict_has_a_minus_and_every_high_one_a_plus() -> None:
@@ -197,9 +224,18 @@ def test_every_reason_tells_the_same_whole_number_of_needed_documents(need: floa
     ]  # fmt: skip
     occlusion = Occlusion(features, [1.2, -7.8, 0.1, 9.0, 0.2])
     view = occlusion.view([1.0, 1.0 - need, 0.1, 1.0, 0.2])
-    words = [one.words for one in occlusion.rank_reasons(np.array([-1.0, -1.0, 1.0]), view)]
+    reasons = occlusion.rank_reasons(np.array([-1.0, -1.0, 1.0]), view, Action.ABSTAIN)
+    words = [one.words for one in reasons]
     needed = [re.findall(r"need about (\d+)\b", one) for one in words[:2]]
     assert needed == [[f"{need:.0f}"], [f"{need:.0f}"]]
+
+
+def test_one_document_is_told_in_the_singular() -> None:
+    features = [Feature("path", name, "") for name in ("held", "short", "pair")]
+    occlusion = Occlusion(features, [1.2, -0.8, 0.1])
+    view = occlusion.view([1.2, 0.2, 0.1])  # needs one, usually two
+    reason, _ = occlusion.rank_reasons(np.array([-1.0, 1.0]), view, Action.ANSWER)
+    assert "need about 1 (usually 2) document, and" in reason.words
 
 
 def test_every_family_of_a_gate_can_speak() -> None:
@@ -207,7 +243,7 @@ def test_every_family_of_a_gate_can_speak() -> None:
     for at, family in enumerate(occlusion.families):
         effects = np.zeros(1 + len(occlusion.families))
         effects[1 + at] = 1.0
-        reason, _ = occlusion.rank_reasons(effects, occlusion.usual)
+        reason, _ = occlusion.rank_reasons(effects, occlusion.usual, Action.ANSWER)
         assert reason.feature == family
         assert "usually" not in reason.words
     assert {one.family for one in small_gate().model.features} <= set(occlusion.families)

@@ -52,6 +52,19 @@ def test_the_answer_is_a_span_of_the_sentence_that_says_it(
     assert answer in citation.text
 
 
+def test_the_roles_in_its_sentence_can_speak_against_an_answer() -> None:
+    vera = Passage("holm", "Vera Holm", ("Vera Holm taught Silas Byron.",))
+    assert read("Who taught Silas Byron?", AnswerType.PERSON, [vera]).answer == "Vera Holm"
+    assert read("Who taught Vera Holm?", AnswerType.PERSON, [vera]).answer is None
+
+
+def test_a_sentence_with_all_words_of_the_question_says_yes_or_no() -> None:
+    leave = Passage("leave", "Leave", ("Unused leave cannot be carried over into the next year.",))
+    vera = Passage("holm", "Vera Holm", ("Vera Holm, a cellist, once taught Silas Byron.",))
+    assert read("Can unused leave be carried over?", AnswerType.YES_NO, [leave]).answer == "no"
+    assert read("Did Vera Holm teach Silas Byron?", AnswerType.YES_NO, [vera]).answer == "yes"
+
+
 def test_a_sentence_about_somebody_else_is_not_an_answer() -> None:
     reading = read("When did Maclean Rogers die?", AnswerType.DATE)
     assert reading.answer is None

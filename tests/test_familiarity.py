@@ -16,7 +16,13 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InputError
-from suffice.gate.familiarity import COLUMNS, FormProfile, is_foreign, widen_interval
+from suffice.gate.familiarity import (
+    COLUMNS,
+    FormProfile,
+    _length_sentence,
+    is_foreign,
+    widen_interval,
+)
 from suffice.gate.gate import SHIPPED_MODELS, Gate
 from suffice.gate.question import parse_question
 from suffice.gate.training import shift_between_sets
@@ -132,6 +138,15 @@ def test_each_reason_is_said_where_it_holds(gate: Gate) -> None:
     )
     assert "The question shares no word with any hit." in apart.unfamiliar
     assert all(one.endswith(".") for one in (*some.unfamiliar, *apart.unfamiliar))
+
+
+def test_a_length_is_called_unusual_only_where_its_figures_show_it() -> None:
+    low, high = np.log1p([5.3 * 6, 131 * 6])
+    assert _length_sentence("The hits are", np.log1p(4.8 * 6), low, high) == ()  # both are about 5
+    assert _length_sentence("The hits are", np.log1p(3.9 * 6), low, high) == (
+        "The hits are unusually short: about 4 words, in training 5 to 131.",
+    )
+    assert "about 0 words" in _length_sentence("The question is", 0.0, 2.0, 4.0)[0]
 
 
 def test_no_hits_are_familiar_and_never_enough(gate: Gate) -> None:

@@ -321,13 +321,16 @@ def test_what_cannot_be_read_is_listed_with_its_reason(tmp_path: Path) -> None:
     (home / "loop").symlink_to(home)
     (home / "out.txt").symlink_to("/etc/hosts")
     (home / "again.txt").symlink_to(home / "a.txt")
+    (home / "kept.txt").symlink_to(home / ".git" / "notes.txt")
     os.mkfifo(home / "pipe.txt")
     folder, bad = Folder(home), BadRecords(skip=True)
     assert [one.text for one in folder.documents(bad)] == ["Good.", "Fine.", "Ok"]
     reasons = dict(line.removeprefix(f"{home}/").split(": ", 1) for line in bad.examples)
+    no_link = "a link out of the folder, to a hidden file, or a broken one, not followed"
     assert reasons == {
         "loop": "a link to a folder, not followed",
-        "out.txt": "a link out of the folder, or a broken one, not followed",
+        "kept.txt": no_link,
+        "out.txt": no_link,
         "pipe.txt": "not a regular file",
         "b.txt": "is not UTF-8 text, see line 1; save it as UTF-8",
         "c.txt": "is a binary file, expected text",
@@ -375,6 +378,15 @@ def test_deep_folders_and_odd_names_are_read_or_listed(tmp_path: Path) -> None:
         "itself.txt:", "caf?/b.txt:", "caf?/loop:", "manifest.json:"
     ]  # fmt: skip
     "\n".join(skipped).encode()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    write(tmp_path, {"a/a.txt": "Ants."})
+    os.mkfifo(tmp_path / "a" / "manifest.json")
+    documents, bad = read(tmp_path)
+    assert [one.text for one in documents] == ["Ants."]
+    assert "manifest.json: not a regular file" in bad[0]
 
 
 def test_one_id_in_two_files_is_kept_once(tmp_path: Path) -> None:
@@ -447,6 +459,28 @@ def test_a_crash_between_adding_and_removing_is_mended_by_the_next_build(
         assert len(lib) == 3
     assert counts(build(home, "--out", library)) == (0, 0, 1, 2)
     Library.open(library).close()  # no warning
+
+
+def test_a_folder_that_cannot_be_listed_keeps_its_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, library = tmp_path / "home", tmp_path / "library"
+    write(
+        home, {"a.txt": "Ants.", "b/b.txt": "Bees.", "b/c/c.txt": "Cicadas.", "bb/d.txt": "Dogs."}
+    )
+    assert counts(build(home, "--out", library)) == (4, 0, 0, 0)
+    scandir = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if path == home / "b":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    (home / "bb" / "d.txt").unlink()
+    assert counts(build(home, "--out", library)) == (0, 0, 1, 1)
+    with Library.open(library) as lib:
+        assert sorted(one.text for one in lib.documents()) == ["Ants.", "Bees.", "Cicadas."]
 
 
 def test_two_folders_share_a_library_and_leave_each_other_alone(tmp_path: Path) -> None:

@@ -307,3 +307,11 @@ def test_hits_without_text_are_said() -> None:
     assert normalize_hits(ASKED, ["Ada.", {"id": "b", "title": "Byron"}]).notes == ()
     (note,) = normalize_hits(ASKED, [Hit("a"), Hit("b"), "Ada."]).notes
     assert "2 of 3 hits" in note
+
+
+def test_hits_that_are_not_read_are_said() -> None:
+    hits = ["Ada.", "Byron.", "Ada.", "Clara."]
+    assert normalize_hits(ASKED, hits, k=3).notes == ()
+    assert normalize_hits(ASKED, iter(hits), k=2).notes == (
+        "Only the first 2 distinct hits were read.",
+    )

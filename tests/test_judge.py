@@ -292,6 +292,37 @@ def test_a_judge_that_fails_leaves_the_verdict_of_the_gate(judge: StandIn) -> No
     assert "gave no usable answer" in str(verdict)
 
 
+@pytest.mark.parametrize(
+    "returned",
+    [None, "yes", [], ["yes"], [None], [2.0], {0: Opinion(2.0)}, iter([Opinion(2.0)]),
+     [Opinion("2")], [Opinion(2.0, cost=None)]],  # type: ignore[arg-type]
+)  # fmt: skip
+def test_a_judge_that_returns_nonsense_leaves_the_verdict_of_the_gate(returned: Any) -> None:
+    judge = always(2.0)
+    judge.judge = lambda lists: returned  # type: ignore[method-assign]
+    verdict = judged_gate(judge).check(QUESTION, HITS)
+    assert verdict.judged is not None
+    assert verdict.judged.error
+    assert replace(verdict, judged=None) == fast_gate().check(QUESTION, HITS)
+
+
+def test_an_error_of_a_judge_does_not_carry_a_hit_into_the_verdict() -> None:
+    def quotes(given: HitTexts) -> Opinion:
+        raise RuntimeError(f"cannot read {given}")
+
+    verdict = judged_gate(StandIn(quotes)).check(QUESTION, HITS)
+    assert verdict.judged is not None
+    assert verdict.judged.error == "RuntimeError"
+
+
+def test_a_judge_that_says_yes_to_nearly_all_is_told_with_what_its_word_did() -> None:
+    wary = replace(STRONG, offset=-1.4)  # its neutral word is a yes with a chance of 0.88
+    known = replace(fast_gate(), judge_calibration=wary)
+    reason = known.with_judge(always(1.0), JudgeBudget(share=1.0)).check(QUESTION, HITS).reasons[0]
+    told = "the judge gives the hits a chance of 0.73 to be complete, less than it gives others"
+    assert (reason.sign, reason.words) == ("-", told)
+
+
 def test_a_dead_judge_is_left_alone_for_a_while() -> None:
     judge = always(None, error="down")
     gate = judged_gate(judge)

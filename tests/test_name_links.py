@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -340,3 +341,10 @@ def test_ids_and_codes_link_those_who_mention_them() -> None:
     links = made(Document("a", "The gateway listens on 8443."), Document("b", "8443 was closed."))
     (name,) = links.question_names(["what listens on 8443"])[0].tolist()
     assert links.mentioners.row(name).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("text", ["a:" * 20_000, "1:" * 20_000, "http://a/b:" * 4_000])
+def test_colons_do_not_slow_down_the_search_for_codes(text: str) -> None:
+    start = time.process_time()
+    assert codes(text) == []
+    assert time.process_time() - start < 5  # it was 40 seconds: quadratic

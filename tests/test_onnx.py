@@ -164,6 +164,29 @@ def test_a_reranker_is_opened_by_its_path() -> None:
     assert isinstance(open_reranker(packaged_model("ms-marco-MiniLM-L-12-v2")), OnnxReranker)
 
 
+def test_a_path_is_a_folder_also_where_a_registered_model_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, opens in (("bge-small-en-v1.5", open_encoder), (onnx.MINILM, open_reranker)):
+        Path(name).mkdir()
+        with pytest.raises(InputError, match=r"has no tokenizer\.json"):
+            opens(Path(name))
+
+
+@needs_models
+def test_the_folder_one_stands_in_gets_its_prefix_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (mine := tmp_path / "bge-mine").mkdir()
+    for file in onnx.MODEL_FILES:
+        (mine / file).symlink_to(packaged_model("bge-small-en-v1.5") / file)
+    monkeypatch.chdir(mine)
+    here = open_encoder(Path())
+    assert isinstance(here, OnnxEncoder)
+    assert (here.name, here.query_prefix) == ("bge-mine", onnx.BGE_PREFIX)
+
+
 def test_a_name_that_is_neither_known_nor_a_folder_is_refused() -> None:
     with pytest.raises(InputError, match="no encoder is named 'bge-smal'") as caught:
         open_encoder("bge-smal")

@@ -15,7 +15,7 @@ from tests.stand_in_server import Reply, drips, fails, garbage, hangs_up, says, 
 
 from suffice.answering.budget import Budget, MeteredModel, Prices
 from suffice.errors import DataError, InputError, ModelError
-from suffice.integrations.openai import CachedModel, OpenAIModel, RateLimit
+from suffice.integrations.openai import CachedModel, OpenAIModel, RateLimit, _token_scores
 from suffice.protocols import LanguageModel
 from suffice.types import Cost
 
@@ -380,3 +380,14 @@ def test_a_file_that_is_not_a_cache_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="cannot hold"):
         CachedModel(Echo(), tmp_path / "answers.db")
+
+
+def test_of_odd_log_probabilities_those_are_kept_that_make_sense() -> None:
+    others = [None, 3, {"token": "no", "logprob": -2.0}, {"token": "a", "logprob": float("nan")}]
+    tokens = [
+        {"token": "yes", "logprob": -0.1, "top_logprobs": others},
+        {"token": "so", "logprob": -1.0, "top_logprobs": 5},
+        None,
+    ]
+    found = _token_scores({"logprobs": {"content": tokens}})
+    assert found == ({"yes": -0.1, "no": -2.0}, {"so": -1.0}, {})

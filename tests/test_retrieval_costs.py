@@ -27,6 +27,7 @@ from suffice.evaluation.retrieval import (
 )
 from suffice.evaluation.retrieval_costs import CostTask, latency_quantile, measure_cost
 from suffice.evaluation.significance import Interval
+from suffice.library import Library
 from suffice.registry import ENCODERS
 from suffice.retrieval.builtin import bm25
 
@@ -113,8 +114,25 @@ def test_systems_of_several_encoders_stand_in_one_run(
     assert run.names == ("dense:letters", "bm25", "dense")  # the last is dense under another name
     assert run.system("dense").ranks == run.system("dense:letters").ranks
     assert set(run.timings) == set(run.names)
-    with pytest.raises(InputError, match="'dense:' names no encoder"):
-        compare_retrievers(data, RetrievalSettings(("dense:",)))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("dense:", "'dense:' names no encoder"),
+        ("dense:leters", "no encoder is named 'leters'"),
+        ("bm25:letters", "bm25:letters: bm25 takes no encoder"),
+    ],
+)
+def test_a_wrong_system_fails_before_the_work(village: Path, name: str, why: str) -> None:
+    begun: list[str] = []
+    with pytest.raises(InputError, match=why):
+        compare_retrievers(
+            load("jsonl", village),
+            RetrievalSettings(("bm25", name)),
+            progress=lambda stage, done, total: begun.append(stage),
+        )
+    assert begun == []
 
 
 @pytest.mark.parametrize(
@@ -139,3 +157,22 @@ def test_a_quantile_has_an_interval_where_there_are_enough_questions() -> None:
     assert latency_quantile(times, 0.95).high == 964.0
     assert latency_quantile([3.0, 1.0, 2.0], 0.95) == Interval(2.9)
     assert latency_quantile([], 0.5) == Interval(None)
+
+
+def test_a_library_is_searched_by_its_own_vectors(village: Path, tmp_path: Path) -> None:
+    def run(name: str, retrievers: str) -> Result:
+        library = str(tmp_path / name)
+        return evaluate(village, "--library", library, "--json", "--retriever", retrievers)
+
+    documents = list(load("jsonl", village).documents())
+    Library.build(tmp_path / "words", documents, encoder=None).close()
+    Library.build(tmp_path / "vectors", documents, encoder="wordllama").close()
+    Library.build(tmp_path / "empty", [], encoder=None).close()
+    needs = run("words", "bm25,dense")
+    assert (needs.exit_code, "dense needs vectors" in needs.output) == (2, True)
+    assert list(json.loads(run("words", "all").stdout)["retrievers"]) == ["bm25"]
+    every = json.loads(run("vectors", "all").stdout)
+    assert {"bm25", "dense", "hybrid", "bridge"} <= every["retrievers"].keys()
+    assert "a library has its own vectors" in every["not_run"]["dense:bge-small-en-v1.5"]
+    assert every["settings"]["encoder"] == "wordllama"
+    assert json.loads(run("empty", "bm25").stdout)["settings"]["documents"] == 0

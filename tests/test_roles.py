@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from suffice.answering.roles import Agreement, agreement, may_state, polarity, verb_key
@@ -63,6 +65,20 @@ STATED, UNKNOWN, CONTRADICTED = Agreement
         ("When did Max die?", "Ada (5 May 1815 – 1852) was a poet.", "1852", UNKNOWN),
         ("What did they call the tram?", "Everyone called the tram the Kettle.", "Everyone", CONTRADICTED),
         ("Who taught Ada?", "We hope that Mary taught Ada.", "Mary", UNKNOWN),
+        ("Who taught Ada?", "Did Mary teach Ada?", "Mary", UNKNOWN),
+        ("Who fixed the bug?", "Kim said Lou fixed the bug.", "Kim", UNKNOWN),
+        ("Who fixed the bug?", "Lea: Kim fixed the bug.", "Lea", UNKNOWN),  # a chat
+        ("Who fixed the bug?", "Lea: Kim fixed the bug.", "Kim", STATED),
+        ("Who fixed the bug?", "Kim reported the bug and Lou fixed it.", "Lou", UNKNOWN),
+        ("Who visited Rome?", "Vera, who taught Ada, visited Rome.", "Ada", UNKNOWN),
+        ("Who visited Rome?", "Vera, who taught Ada, visited Rome.", "Vera", UNKNOWN),
+        ("Who manages Kim?", "Kim is managed by Lou and manages Ben.", "Ben", UNKNOWN),
+        ("Who manages Kim?", "Kim is managed by Lou and manages Ben.", "Lou", STATED),
+        ("Who approved the plan?", "The plan was approved by Lee, not by Tom.", "Lee", STATED),
+        ("Which plan includes support?", "Support is included in the Pro plan.", "the Pro plan", UNKNOWN),
+        ("How long may guests stay?", "Guests may not stay longer than 14 days.", "14 days", STATED),
+        ("How much is reimbursed for meals?", "Meals are reimbursed up to 40 euros a day.", "40 euros", STATED),
+        ("When did Ada die?", "Ada died in 1901.", "1901", STATED),
         ("", "Mary taught Ada.", "Mary", UNKNOWN),
         ("Who taught Ada?", "", "Mary", UNKNOWN),
         ("Who taught " + "Ada " * 5000 + "?", "Mary taught Ada. " * 2000, "Mary", UNKNOWN),
@@ -74,8 +90,21 @@ def test_sentences_speak_for_an_answer_or_against_it(
     assert agreement(question, sentence, answer) is said
 
 
+def test_a_sentence_that_repeats_itself_takes_no_long_time() -> None:
+    started = time.process_time()
+    polarity("Did Ann visit Rome?", "Ann visited Rome, " * 150)
+    agreement("Who visited Rome?", "Ann visited Rome, " * 150, "Ann")
+    assert time.process_time() - started < 5
+
+
 def test_forms_of_a_verb_have_one_key() -> None:
-    for forms in ("teach taught teaches teaching", "plan planned plans", "move moved moves moving"):
+    for forms in (
+        "teach taught teaches teaching",
+        "plan planned plans",
+        "move moved moves moving",
+        "die died dies",
+        "use used uses using",
+    ):
         assert len({verb_key(form) for form in forms.split()}) == 1
 
 
@@ -98,6 +127,24 @@ def test_forms_of_a_verb_have_one_key() -> None:
         ("May guests use the pool?", "Guests may use the pool, but not the sauna.", True),
         ("Is Ada or Mary older?", "Ada is older than Mary.", None),
         ("Who paid?", "Ada paid.", None),
+        ("Did Ann visit Rome?", "Did Ann visit Rome?", None),
+        ("Did Ann not visit Rome?", "Ann visited Rome.", None),
+        ("Did Ann visit Rome?", "Ann didn't visit Rome.", False),
+        ("Can guests smoke?", "Guests cannot smoke.", False),
+        ("Did Ann visit Rome?", "Ann's brother visited Rome.", None),
+        ("Did Ann visit Rome?", "Vera, who taught Ann, visited Rome.", None),
+        ("Did Ann visit Rome?", "Ann said Bob visited Rome.", None),
+        ("Did Ann visit Rome?", "Ann denied that she visited Rome.", None),
+        ("Did Ann visit Rome?", "Ann, who never smiles, visited Rome.", None),
+        ("Will the shop open on Sunday?", "The shop opened on Sunday.", None),
+        ("Is the pool heated?", "The pool will be heated.", None),
+        ("Are dogs allowed?", "Only guide dogs are allowed.", None),
+        ("Are dogs allowed?", "Dogs are allowed, cats are not.", None),
+        ("Are cats allowed?", "Dogs are allowed, cats are not.", False),
+        ("Are dogs allowed in the yard?", "Dogs are allowed in the yard, not in the kitchen.", None),
+        ("Are dogs allowed in the kitchen?", "Dogs are allowed in the yard, not in the kitchen.", False),
+        ("Is breakfast included at Hotel Mira?", "Breakfast is included at Hotel Mira Beach.", None),
+        ("Is breakfast included at Hotel Mira?", "Breakfast is included at Hotel Mira.", True),
         ("", "", None),
         ("Did " + "Ada " * 5000 + "pay?", "Ada paid. " * 2000, None),
     ],

@@ -187,7 +187,8 @@ def test_without_acting_the_documents_pass_as_they_were(gate: Gate, tmp_path: Pa
 
 def test_what_is_unfamiliar_would_pass(tmp_path: Path) -> None:
     guard = Guard(Gate.load(preset="fast"), "test", act=False, log=VerdictLog(tmp_path / "log"))
-    guard.check(QUESTION, search)
+    german = "Wo wurde der Regisseur des Films Metropolis geboren?"
+    guard.check(german, lambda queries: [shown(FILM, WRONG) for _ in queries])
     (row,) = read_verdict_log(tmp_path / "log").rows
     assert (row.action, row.outcome) == (Action.ABSTAIN, Outcome.PASS)
     assert row.familiarity < 0.1

@@ -34,7 +34,7 @@ from suffice.evaluation.gate_runs import reliability_lines
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.report import page_html, study_page, study_report
 from suffice.evaluation.significance import Difference, Interval
-from suffice.evaluation.study import Section, Study, open_study
+from suffice.evaluation.study import STUDIES, Section, Study, open_study
 from suffice.evaluation.tables import SignedNumber, Table, WithPublished, format_cell
 from suffice.registry import Registry
 from suffice_research.curves import risk_lines, roc_lines
@@ -247,6 +247,20 @@ def test_a_mistake_is_said_before_the_work_begins(
     assert result.exit_code == 2
     assert says in result.output
     assert "hint:" in result.output
+
+
+def test_a_study_whose_report_was_not_written_does_not_count_as_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(STUDIES, "names", lambda: ["mine"])
+    monkeypatch.setattr(STUDIES, "get", lambda name: lambda *, data, progress: small())
+    words = ["reproduce", "mine", "--out", str(tmp_path)]
+    (tmp_path / "report.html").mkdir()  # stands for a disk that is full, or a run that was killed
+    assert CliRunner().invoke(app, words).exit_code != 0
+    assert not (tmp_path / "study.json").exists()
+    (tmp_path / "report.html").rmdir()
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["report.html", "study.json"]
 
 
 def test_without_the_research_package_the_error_says_how_to_install_it() -> None:

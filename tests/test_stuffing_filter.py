@@ -143,6 +143,12 @@ def test_a_stuffed_document_brings_a_hardened_gate_nothing(hardened, standard):
         assert standard.probabilities([(QUESTION, attacked)])[0] > p
 
 
+def test_a_verdict_says_how_many_hits_were_dropped(hardened):
+    (note,) = hardened.check(QUESTION, [*HITS, STUFFED]).notes
+    assert note == "Not read: 1 of 4 hits, which seem stuffed with the question's words."
+    assert hardened.check(QUESTION, HITS).notes == ()
+
+
 def test_no_hits_and_only_stuffed_ones_are_no_evidence(hardened):
     nothing, stuffed = hardened.check_batch([(QUESTION, []), (QUESTION, [STUFFED])])
     assert nothing.action is stuffed.action

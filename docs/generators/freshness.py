@@ -8,13 +8,16 @@ docstrings. Models that ship count, too: their manifests hold the hashes of thei
 from __future__ import annotations
 
 import ast
+import json
+import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from docs.generators.paths import RESULTS, ROOT
-from docs.generators.results import load_studies
+from docs.generators import results
+from docs.generators.paths import RESULTS, ROOT, RUNS
+from suffice_research import STUDY_NAMES
 
 SOURCES = {"suffice": ROOT / "src", "suffice_research": ROOT / "research"}
 MODELS = "src/suffice/models"
@@ -28,46 +31,89 @@ SHOWING = (
     "suffice.evaluation.tables",
     "suffice_research.papers",
 )
-MARK = "*Run at commit "  # how the line on a page begins; `make docs` makes it anew
+MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
-
-
-def freshness_line(commit: str | None, module: str, part: str) -> str:
-    """The line of a page; "" where the commit is not known here, as in a shallow clone."""
-    changed = changed_since(commit, module) if commit else None
-    if commit is None or changed is None:
-        return ""
-    start = f"{MARK}{commit[:8]}*"
-    if not changed:
-        return f"{start}: nothing that it runs has changed since."
-    named = ", ".join(f"`{one}`" for one in changed[:MAX_NAMED])
-    more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
-    return (
-        f"{start}, **older than the code**: {named}{more} changed since. To measure it again: "
-        f"`make results PART={part}`."
-    )
+TRAINING = "suffice_research.training"
+# A file of docs/results/runs, the module that measures it, and the page that shows it.
+STORED_RUNS: tuple[tuple[str, str, str], ...] = (
+    *((one.name, "suffice.evaluation.retrieval", "retrieval") for one in results.EXPERIMENTS),
+    *(
+        (f"study-{name}", f"suffice_research.{name.replace('-', '_')}.study", name)
+        for name in STUDY_NAMES
+    ),
+    ("study-par-rag-model", "suffice_research.par_rag.model_study", "par-rag"),
+    ("gate-baselines", f"{TRAINING}.gate_baselines", "gate"),
+    ("gate-fast", f"{TRAINING}.gate", "gate"),
+    ("gate-standard", f"{TRAINING}.gate", "gate"),
+    ("familiarity", f"{TRAINING}.familiarity", "gate"),
+    ("adaptation", f"{TRAINING}.adaptation_study", "gate"),
+    ("bridge-fast", f"{TRAINING}.bridge", "bridge"),
+    ("bridge-quality", f"{TRAINING}.scorer_study", "bridge"),
+    ("bridge-untitled", f"{TRAINING}.bridge_untitled", "bridge"),
+    ("stop", f"{TRAINING}.stop_calibration", "expansion"),
+    *(
+        (results.expansion_path(gate, name).stem, "suffice_research.expansion", "expansion")
+        for gate in results.EXPANSION_GATES
+        for name in results.EXPANSION_SETS
+    ),
+    ("loop", f"{TRAINING}.made_questions", "loop"),
+    ("loop-standard", f"{TRAINING}.made_standard", "loop"),
+    ("answers", f"{TRAINING}.answers", "answers"),
+    ("judge", "suffice_research.judge_study", "judge"),
+)
 
 
 def with_freshness(pages: Mapping[Path, str]) -> dict[Path, str]:
-    """The pages of studies with their line, under the first paragraph. Not part of `pages`: whether
-    a study is old depends on git, and tests compare pages without the line.
+    """The pages of results with a list of their runs under the title. Not part of `pages`: whether
+    a run is old depends on git, and tests compare pages without the list.
     """
     made = dict(pages)
-    for name, study in load_studies().items():
-        path = RESULTS / f"{name}.md"
-        module = f"suffice_research.{name.replace('-', '_')}.study"
-        if line := freshness_line(study.commit, module, name):
-            for title, commit in study.settings.get("sections of other runs", {}).items():
-                line += f" **{title}** is of another run, at commit {commit[:8]}."
-            made[path] = made[path].replace("\n\n- ", f"\n\n{line}\n\n- ", 1)
+    for path, text in pages.items():
+        lines = list(freshness_lines(path)) if path.parent == RESULTS else []
+        if lines:
+            before, title, rest = text.partition("# ")
+            title += rest.partition("\n\n")[0]
+            made[path] = "\n".join((before + title, "", *lines, rest.partition("\n")[2]))
     return made
 
 
 def without_freshness(text: str) -> str:
     """A page as `pages` makes it."""
-    return "".join(part for part in text.splitlines(True) if not part.startswith(MARK)).replace(
-        "\n\n\n- ", "\n\n- ", 1
-    )
+    return re.sub(rf"(?m)^(?:{re.escape(MARK)}.*\n)+\n", "", text, count=1)
+
+
+def freshness_lines(page: Path) -> Iterator[str]:
+    """A line for the runs of a page that have commit and module in common; those without a commit
+    come last.
+    """
+    together: dict[tuple[str, str], list[str]] = {}
+    others: dict[str, str] = {}
+    for name, module, shown in STORED_RUNS:
+        stored = RUNS / f"{name}.json"
+        if shown == page.stem and stored.is_file():
+            run = json.loads(stored.read_text(encoding="utf-8"))
+            commit = run.get("commit") or ""
+            together.setdefault((commit, module if commit else ""), []).append(name)
+            others |= run["settings"].get("sections of other runs", {}) if commit else {}
+    for (commit, module), names in sorted(together.items(), key=lambda one: not one[0][0]):
+        yield freshness_line(names, commit, module)
+    for title, commit in others.items():
+        yield f"{MARK}for the section {title}*: another one, at commit {commit[:8]}."
+
+
+def freshness_line(names: Sequence[str], commit: str, module: str) -> str:
+    """Whether what these runs judge has changed since."""
+    start = f"{MARK}{', '.join(names)}*"
+    if not commit:
+        return f"{start}: of unknown age, no commit was stored."
+    changed = changed_since(commit, module)
+    if changed is None:
+        return f"{start}: at commit {commit[:8]}, of unknown age: this clone does not have it."
+    if not changed:
+        return f"{start}: at commit {commit[:8]}; nothing that it runs has changed since."
+    named = ", ".join(f"`{one}`" for one in changed[:MAX_NAMED])
+    more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
+    return f"{start}: at commit {commit[:8]}, **older than the code**: {named}{more} changed since."
 
 
 def changed_since(commit: str, module: str) -> list[str] | None:
@@ -104,17 +150,19 @@ def needed_modules(module: str) -> frozenset[str]:
         if name in found or path is None or name.startswith(SHOWING):
             continue
         found.add(name)
-        waiting += _imports(ast.parse(path.read_text(encoding="utf-8")))
+        waiting += _imports(path)
     return frozenset(found)
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+@cache
+def _imports(path: Path) -> tuple[str, ...]:
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            found += (one.name for one in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
-            yield from (f"{node.module}.{one.name}" for one in node.names)
+            found += (node.module, *(f"{node.module}.{one.name}" for one in node.names))
+    return tuple(found)
 
 
 def _path(module: str) -> Path | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from docs.generators import answers, judge, models, results
-from docs.generators.paths import DATA, ROOT
+from docs.generators.paths import DATA, ROOT, RUNS
 from suffice.datasets import load
 from suffice.evaluation.metrics import judge_rankings
 from suffice.evaluation.significance import interval
@@ -67,7 +67,9 @@ def measure_study(name: str, data: Path, work: Path) -> None:
 
 
 def measure_gate(data: Path, work: Path) -> None:
-    """Measure both presets, and store the studies. The gates that ship are left as they are."""
+    """Measure both presets and the studies beside them, and store all. The gates that ship are left
+    as they are.
+    """
     for preset in models.GATE_PRESETS:
         made = work / f"{preset}.json"
         run_command(
@@ -80,10 +82,16 @@ def measure_gate(data: Path, work: Path) -> None:
             str(made),
         )
         store_study(made, models.gate_path(preset))
+    for name in models.STUDY_MODULES:
+        if (stored := models.stored_study(name)) is not None:
+            made, readings = work / f"{name}.json", work / f"{name}-readings.jsonl"
+            kept = ("--readings", str(readings), "--out", str(made))
+            run_command(models.study_command(name, stored), data, *kept)
+            store_study(made, RUNS / f"{name}.json")
 
 
 def measure_bridge(data: Path, work: Path) -> None:
-    """Measure `fast` and count `quality`, and store the studies.
+    """Measure `fast`, with and without titles, and count `quality`, and store the studies.
 
     The models that ship are left as they are.
     """
@@ -91,6 +99,9 @@ def measure_bridge(data: Path, work: Path) -> None:
         models.BRIDGE_COMMANDS["fast"], data, "--study-only", "--study", str(work / "fast.json")
     )
     store_study(work / "fast.json", models.FAST)
+    kept = ("--out", str(work / "untitled"), "--study", str(work / "untitled.json"))
+    run_command(models.BRIDGE_COMMANDS["untitled"], data, *kept)
+    store_study(work / "untitled.json", models.UNTITLED)
     count_bridge_gold(data)
 
 

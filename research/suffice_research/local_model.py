@@ -15,13 +15,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from suffice.errors import InputError, ModelError
-from suffice.integrations.openai import OpenAIModel
+from suffice.integrations.openai import CachedModel, OpenAIModel
+from suffice.protocols import LanguageModel
 
-__all__ = ["serve_gguf"]
+__all__ = ["serve_gguf", "usable_model"]
 
 CONTEXT = 8192  # tokens of a prompt with its answer
 TIMEOUT = 1200.0  # seconds of a prompt
@@ -55,6 +56,15 @@ def serve_gguf(path: Path) -> Iterator[OpenAIModel]:
             yield OpenAIModel(path.stem, base_url=address, timeout_s=TIMEOUT)
         finally:
             running.kill()  # it may be in the middle of an answer that nobody waits for
+
+
+@contextmanager
+def usable_model(model: LanguageModel | Path, cache: Path | None = None) -> Iterator[LanguageModel]:
+    """A model, or the file of one, which is then served for as long as the block runs. With a cache
+    folder no prompt is asked twice, so that a stopped study goes on.
+    """
+    with serve_gguf(model) if isinstance(model, Path) else nullcontext(model) as asked:
+        yield asked if cache is None else CachedModel(asked, cache / "answers.db")
 
 
 def main(path: str) -> None:

@@ -125,6 +125,7 @@ class Library:
             )
         try:
             library.encoder_name = encoder
+            # () only makes the library: nothing is marked as written.
             if rebuild or not isinstance(documents, tuple) or documents:
                 library.add(documents, replace_all=rebuild, progress=progress, run=run)
             if links:
@@ -136,10 +137,11 @@ class Library:
 
     @classmethod
     def open(cls, path: Path | str) -> Library:
-        """The library in this folder, or at this address. Warns if it is `unfinished`."""
+        """The library in this folder, or at this address. Warns of writes that were cut off."""
         library = cls(open_location(path))
         for one in library.unfinished:
-            warnings.warn(f"{path}: {one}; next: {one.next_step}", stacklevel=2)
+            if not one.running:  # to be opened while others write is what a service does
+                warnings.warn(f"{path}: {one}; next: {one.next_step}", stacklevel=2)
         return library
 
     def close(self) -> None:

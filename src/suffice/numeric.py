@@ -34,3 +34,15 @@ def sigmoid(log_odds: npt.ArrayLike) -> Floats:
 
     clipped = np.minimum(np.maximum(log_odds, -30), 30)
     return np.asarray(1 / (1 + np.exp(-clipped)), dtype=np.float64)
+
+
+def multiply_rows(rows: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """`rows @ weights`, such that a row's result does not depend on how many rows there are.
+
+    BLAS adds up in another order for another number of rows: a check in a batch would differ from
+    the same check alone in its last digits.
+    """
+    import numpy as np
+
+    found = np.array([row @ weights for row in rows])
+    return found if len(rows) else found.reshape(0, *weights.shape[1:])

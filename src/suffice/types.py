@@ -214,8 +214,8 @@ class Verdict:
     `familiarity` says how like the training questions and hits these are, from 0 to 1. Where it is
     low, `unfamiliar` says why: p_complete and action then say little, and the interval is wide.
     `quotes` are the sentences that seem to be evidence, where a reader has read the hits. `notes`
-    say what it has not read: parts of hits that are too long or too many. `judged` is what a judge
-    was asked and what it changed, None where none was asked.
+    say what it has not read: hits, or parts of them, that are too long or too many. `judged` is
+    what a judge was asked and what it changed, None where none was asked.
     """
 
     estimate: Estimate

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -191,6 +192,21 @@ def test_a_model_extracts_and_answers_each_prompt_once_and_a_cache_is_asked_inst
     again = study(data=newsroom, encoders=("wordllama",), model=model, limit=6)
     assert not editor.asked
     assert again.to_json(timings=False) == by_model.to_json(timings=False)
+
+
+def test_the_cache_of_the_study_keeps_what_a_model_said_and_a_file_is_served(
+    newsroom: Path, tmp_path: Path
+) -> None:
+    editor = Editor()
+    options: dict[str, Any] = {"data": newsroom, "encoders": ("wordllama",), "limit": 3}
+    by_model = study(**options, model=editor, cache=tmp_path)
+    assert by_model.settings["model"] == "editor"
+    editor.asked.clear()
+    again = study(**options, model=editor, cache=tmp_path)
+    assert not editor.asked
+    assert again.to_json(timings=False) == by_model.to_json(timings=False)
+    with pytest.raises(InputError, match=r"none\.gguf does not exist"):
+        study(**options, model=tmp_path / "none.gguf")
 
 
 def test_answers_from_another_machine_take_the_models_place(newsroom: Path, tmp_path: Path) -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from docs.generators import measure
 from docs.generators.freshness import (
+    MARK,
+    STORED_RUNS,
     changed_since,
     freshness_line,
     needed_modules,
+    with_freshness,
     without_freshness,
 )
 from docs.generators.papers import STATES
-from docs.generators.paths import DATA, DOCS, ROOT
+from docs.generators.paths import DATA, DOCS, RESULTS, ROOT, RUNS
 from docs.generators.results import load_studies
 from tests.commands import suffice
 
@@ -121,10 +126,51 @@ def test_a_study_is_as_old_as_the_code_that_it_runs() -> None:
     assert "suffice.text" in needed_modules(module)
     assert not needed_modules("suffice.evaluation.tables")  # it shows, and makes no figure
     assert changed_since("0" * 40, module) is None
-    assert freshness_line("0" * 40, module, "frames") == ""
-    page = "# Title\n\nSeed 42.\n\n- Holds\n"
-    line = "*Run at commit 12345678*, **older than the code**: ..."
-    assert without_freshness(f"# Title\n\nSeed 42.\n\n{line}\n\n- Holds\n") == page
+    assert "unknown age" in freshness_line(["loop"], "0" * 40, module)
+    assert "unknown age" in freshness_line(["loop"], "", module)
+
+
+def test_every_stored_run_has_a_module_and_a_page_that_says_its_age() -> None:
+    listed = {name for name, _, _ in STORED_RUNS}
+    beside = {"bridge-quality-held"}  # counted anew: bridge-quality
+    assert {path.stem for path in RUNS.glob("*.json")} - beside == listed
+    assert all(needed_modules(module) for _, module, _ in STORED_RUNS)
+    bare = {
+        RESULTS / f"{page}.md": "<!-- made -->\n\n# Title\n\nSeed 42.\n\n- Holds\n"
+        for _, _, page in STORED_RUNS
+    }
+    for path, text in with_freshness(bare).items():
+        ages = [line for line in text.splitlines() if line.startswith(MARK)]
+        for name in (name for name, _, page in STORED_RUNS if page == path.stem):
+            assert any(name in re.findall(r"[\w-]+", line.partition("*:")[0]) for line in ages), (
+                name
+            )
+        assert without_freshness(text) == bare[path]
+    untouched = {RESULTS.parent / "models" / "gate-fast.md": "# Card\n\nText.\n"}
+    assert with_freshness(untouched) == untouched
+
+
+def test_every_stored_run_is_measured_again_by_make_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands stand still here; that they run is held by the tests of their modules."""
+    stored: set[str] = set()
+
+    def run_nothing(command: str, data: Path, *more: str, cwd: Path = ROOT) -> str:
+        for option, value in pairwise(more):
+            if option == "--study":
+                Path(value).write_text("{}", encoding="utf-8")
+        return '{"seconds": 1}'
+
+    monkeypatch.setattr(measure, "run_command", run_nothing)
+    monkeypatch.setattr(measure, "store_study", lambda study, path: stored.add(path.stem))
+    monkeypatch.setattr(measure, "write_atomically", lambda path, text: stored.add(path.stem))
+    monkeypatch.setattr(measure, "count_bridge_gold", lambda data: stored.add("bridge-quality"))
+    for part, measured in measure.PARTS.items():
+        (tmp_path / part).mkdir()
+        measured(tmp_path, tmp_path / part)
+    days = {"study-par-rag-model"}  # of a GPU; the how-to says so
+    assert stored == {name for name, _, _ in STORED_RUNS} - days
 
 
 def test_the_times_of_studies_are_added_up_and_a_missing_one_is_said(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ READ = tuple(
     f"{who} {what}" for what in ("claims", "question", "answer") for who in ("rules", "model")
 )
 VERDICTS = ("right", "vague", "wrong", "none")
-GOOD = 0.6  # share of a claim's words that another claim of the same sentence must have
+MIN_SHARED = 0.6  # share of a claim's words that another claim of the same sentence must have
 
 
 @dataclass
@@ -314,7 +314,7 @@ def is_right(answer: str | None, gold: str) -> bool:
 
 def _alike(one: str, other: str) -> bool:
     first, second = set(tokens(one)), set(tokens(other))
-    return len(first & second) >= GOOD * max(len(first), len(second), 1)
+    return len(first & second) >= MIN_SHARED * max(len(first), len(second), 1)
 
 
 # --------------------------------------------------------------------------------------- the reading

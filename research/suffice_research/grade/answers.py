@@ -386,7 +386,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise InputError("no domain gave questions: " + " ".join(left_out))
         section = answer_section(domains)
         rest = [one for one in study.sections if one.title != section.title]
-        *before, last = rest  # the paper's own figures stay the last
         settings = {
             **study.settings,
             "answered of each number of hops": chosen.limit,
@@ -396,7 +395,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         notes = tuple(dict.fromkeys((*study.notes, *left_out)))
         merged = replace(
             study,
-            sections=(*before, section, last),
+            sections=(*rest[:-1], section, *rest[-1:]),  # the paper's own figures stay the last
             settings=settings,
             data={**study.data, **hashes},
             notes=notes,

@@ -12,6 +12,7 @@ systems answer questions that are made from three domains (`answers`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -47,6 +48,7 @@ from suffice_research.grade import tables
 from suffice_research.grade.answers import answer_domains, answer_section
 from suffice_research.grade.correlations import measure_with_correlations
 from suffice_research.grade.tables import GradeResults
+from suffice_research.local_model import usable_model
 from suffice_research.papers import with_items
 from suffice_research.stage_timer import StageTimer
 
@@ -87,7 +89,7 @@ def study(
     datasets: Sequence[str] = DATASETS,
     retrievers: Sequence[str] = RETRIEVERS,
     limit: int | None = None,
-    model: LanguageModel | None = None,
+    model: LanguageModel | Path | None = None,
     max_chars: int = 6000,
 ) -> Study:
     """The whole study.
@@ -122,9 +124,10 @@ def study(
                 made = _made(documents, seed, progress)
     answered: list[Section] = []
     if quality or limit or model is not None:
-        with clock("answering made questions"):
+        served = nullcontext() if model is None else usable_model(model)
+        with clock("answering made questions"), served as asked:
             domains, files, missing = answer_domains(
-                data, limit=limit, model=model, max_chars=max_chars, seed=seed, progress=progress
+                data, limit=limit, model=asked, max_chars=max_chars, seed=seed, progress=progress
             )
         hashes |= files
         left_out += missing

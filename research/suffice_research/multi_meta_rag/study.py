@@ -35,6 +35,7 @@ from suffice.retrieval.metadata import Vocabulary
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of
 from suffice.types import Document, Extraction, Filter
 from suffice_research.embedding_cache import CachedEncoder, CachedReranker
+from suffice_research.local_model import usable_model
 from suffice_research.multi_meta_rag import tables
 from suffice_research.multi_meta_rag.answering import (
     CHUNKS_READ,
@@ -129,7 +130,7 @@ def study(
     progress: Progress | None = None,
     encoders: Sequence[str] = ENCODER_NAMES,
     limit: int | None = None,
-    model: LanguageModel | None = None,
+    model: LanguageModel | Path | None = None,
     max_chars: int = MAX_CHARS,
     cache: Path | None = None,
     workers: int = 1,
@@ -139,12 +140,12 @@ def study(
 
     `quality` adds the paper's last steps: the cross-encoder reads the hits of all questions, which
     takes hours on two cores, and our reader answers some. A `model` extracts filters and answers in
-    place of GPT-3.5, GPT-4 and PaLM. `limit` is how many questions each of these takes, drawn by
+    place of GPT-3.5, GPT-4 and PaLM; a GGUF file of one is served meanwhile. `limit` is how many questions each of these takes, drawn by
     kind as they are among all. With a `cache` folder, vectors, scores and answers are kept there,
     so that a run which was stopped goes on. `workers`: questions that the cross-encoder reads at a
     time, each on a core of its own; by default one on all cores.
     """
-    clock, left_out = StageTimer(), list[str]()
+    clock, left_out, who = StageTimer(), list[str](), None
     material = read_data(data)
     found = Results(
         kinds=tuple(one.gold.kind or "" for one in material.answerable),
@@ -187,12 +188,14 @@ def study(
                     bench, material, reader, found, draw_unlearned(material, limit or READ, seed)
                 )
         if model is not None:
-            with clock("extracting by the model"):
-                asked = draw_sample(material, limit or EXTRACTED, seed)
-                _extract_by_model(bench, material, model, found, asked, progress)
-            with clock("answering by the model"):
-                asked = draw_sample(material, limit or ANSWERED, seed)
-                _answer_by_model(bench, material, model, found, asked, max_chars, progress)
+            with usable_model(model, cache) as usable:
+                who = component_name(usable)
+                with clock("extracting by the model"):
+                    asked = draw_sample(material, limit or EXTRACTED, seed)
+                    _extract_by_model(bench, material, usable, found, asked, progress)
+                with clock("answering by the model"):
+                    asked = draw_sample(material, limit or ANSWERED, seed)
+                    _answer_by_model(bench, material, usable, found, asked, max_chars, progress)
     return Study(
         name="multi-meta-rag",
         title="Multi-Meta-RAG: filters from questions, without and with a language model",
@@ -202,7 +205,7 @@ def study(
             "depth": DEPTH,
             "k": K,
             "reranked questions": len(found.sample),
-            "model": None if model is None else component_name(model),
+            "model": who,
         },
         data=material.hashes,
         sections=_sections(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from suffice.evaluation.tables import Cell, Table, format_cell
 from suffice.gate.gate_ref import open_gate
 from suffice.protocols import LanguageModel, Progress, component_name
 from suffice.storage import package_versions, sha256_of
-from suffice_research.local_model import serve_gguf
+from suffice_research.local_model import usable_model
 from suffice_research.par_rag import tables
 from suffice_research.stage_timer import StageTimer
 from suffice_research.training.reader_data import TEST, part_of
@@ -106,7 +105,7 @@ def model_study(
     )
     clock, hashes, runs = StageTimer(), dict[str, str](), dict[str, AnswerRun]()
     opened = open_gate(gate)
-    with serve_gguf(model) if isinstance(model, Path) else nullcontext(model) as asked:
+    with usable_model(model) as asked:
         for name, folder in folders.items():
             files = [one for one in sorted(folder.iterdir()) if one.suffix == ".json"]
             hashes |= {one.name: sha256_of(one) for one in files}

@@ -23,6 +23,7 @@ from suffice.answering.answer_type import (
     Span,
     find_spans,
 )
+from suffice.answering.roles import Agreement, agreement, polarity
 from suffice.answering.rule_planner import two_choices
 from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
 from suffice.text import bare_title, names, sentences, title_key, tokens
@@ -190,11 +191,15 @@ class ExtractiveReader:
     name = "extractive"
 
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
-        """The best sentence, and the best span in it. No passages: no answer."""
+        """The best sentence, and the best span in it. No passages: no answer; nor where the
+        sentence says something else (`roles`).
+        """
         candidates = _candidates(QuestionCues.from_question(question), answer_type, passages)
         if not candidates:
             return Reading(None)
         if answer_type is AnswerType.YES_NO:
+            if said := said_plainly(question, passages):
+                return Reading(*said, CONFIDENT)
             return _yes_or_no(candidates)
         best = max(candidates, key=lambda one: one.score)  # the first of equals
         score, cited = min(max(best.score, 0.0), 1.0), (best.citation,)
@@ -202,6 +207,8 @@ class ExtractiveReader:
             return Reading(_choice(question, best.citation, passages), cited, score)
         if best.span is None:
             return Reading(None, cited, score)
+        if agreement(question, best.citation.text, best.span.text) is Agreement.CONTRADICTED:
+            return Reading(None, cited, 0.0)
         rivals = _rivals(candidates, best, answer_type)
         return Reading(best.span.text, cited, score, rivals=rivals)
 
@@ -312,6 +319,22 @@ def _is_asked_kind(question_cues: QuestionCues, answer_type: AnswerType, passage
         return answer_type is AnswerType.PERSON and person
     kinds = find_spans(first, AnswerType.KIND)
     return bool(kinds) and question_cues.kind[-1] in map(stem, tokens(kinds[0].text))
+
+
+def said_plainly(
+    question: str, passages: Sequence[Passage]
+) -> tuple[str, tuple[Citation, ...]] | None:
+    """Yes or no, where sentences with all words of the question say so, and none the contrary."""
+    found = [
+        (said, Citation(one.doc_id, at, sentence))
+        for one in passages
+        for at, sentence in enumerate(one.sentences)
+        if (said := polarity(question, sentence)) is not None
+    ]
+    if len({said for said, _ in found}) != 1:
+        return None
+    (said, cited), *_ = found
+    return "yes" if said else "no", (cited,)
 
 
 def _yes_or_no(candidates: Sequence[_Candidate]) -> Reading:

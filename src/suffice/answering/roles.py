@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
@@ -51,14 +52,18 @@ _LED_NAME = re.compile(
 _COMPARED = re.compile(
     r"\b(?:as (?P<as>\w+) as|(?P<than>\w+) than) (?P<other>[^?,]+)\W*$", re.IGNORECASE
 )
+_LIMIT = r"(?!(?: \w+){0,3}? (?:more|less|fewer|\w+er) than\b| exceed\b)"  # "not longer than"
+_NOT = re.compile(r"\b(?:not|never|no)\b|n['’]t\b", re.IGNORECASE)
 _NEGATION = re.compile(  # in small letters, or where a clause begins: "Never" may be in a name
-    r"\b(?:not|never|nobody|none|neither|nor|no(?! matter| doubt)|without|cannot)\b|n['’]t\b"
-    r"|^\W*(?:Not|Never|Nobody|None|Neither|No)\b"
+    rf"\b(?:(?:not|no(?! matter| doubt)){_LIMIT}|never|nobody|none|neither|nor|without|cannot)\b"
+    r"|n['’]t\b"
+    rf"|^\W*(?:(?:Not|No){_LIMIT}|Never|Nobody|None|Neither)\b"
     rf"|\b(?:{_WORDS['denials']})\b"
 )
 _CLAUSE_END = re.compile(
     r"[;.!?]\s+|,?\s+(?:but|although|though|whereas|while|yet|however|because)\b"
-    r"|,\s+(?:and|so)\s+(?=ANSWER)|,\s+(?:and\s+|so\s+)?(?=(?:he|she|it|they|we|you|I|the|a|an|her|his|their|in|all)\b)"
+    r"|,\s+(?:and|so)\s+(?=ANSWER)|,\s+(?=not\b)"
+    r"|,\s+(?:and\s+|so\s+)?(?=(?:he|she|it|they|we|you|I|the|a|an|her|his|their|in|all)\b)"
     rf"|\s+and\s+(?=(?:will|can|does|did|has|is|was|may|must|\w+ed|{_WORDS['clause_verbs']})\b)",
 )
 _FRONTED = re.compile(r"^(?:In|On|At|For|During|Before|After|Since|With|By)\b[^,;.]*,\s+")
@@ -73,17 +78,25 @@ _PRONOUNS = frozenset("him her them it one ones himself herself itself themselve
 _SUBJECTS = frozenset("i you he she it we they".split())
 _SPEAKERS = frozenset("i me my you your we us our".split())  # whoever that is in the text
 _LIFE = re.compile(r"when (?:was|did) (?P<who>[^?]+?) (?P<what>born|die)\W*$", re.IGNORECASE)
-_HOPED = frozenset(
+_HOPED = frozenset(  # or said by somebody, or asked
     "if unless whether hope hopes hoped wish wishes want wants plan plans planned claim claims"
-    " claimed allegedly reportedly perhaps maybe".split()
+    " claimed allegedly reportedly perhaps maybe say says said tell tells told ask asks asked"
+    " believe believes believed think thinks thought suggest suggests suggested propose proposes"
+    " proposed wonder wonders wondered".split()
 )
-_UNREAL = _HOPED | frozenset("would could might may should".split())
+_MODAL = frozenset("can could may might must shall should will would".split())
+_LIMITS = frozenset("only few some most half partly almost nearly".split())
+_CONTRACTED = re.compile(
+    r"\b(?:(?P<irregular>ca|wo|sha)n|(?P<verb>[a-z]+)n)['’]t\b|\bcannot\b", re.I
+)
+_UNCONTRACTED = {"ca": "can", "wo": "will", "sha": "shall"}
 _UN = re.compile(r"\b(?:un|non-?)(?P<rest>[a-z]{4,})\b", re.IGNORECASE)
 _NO_SUCH = re.compile(
     r"\b(?:no|not|without)\s+(?:an?\s+|the\s+|any\s+)?(?P<what>\w+)", re.IGNORECASE
 )
 MAX_WORDS = 20  # of a question whose roles can be told
 MAX_CHARS = 4000  # of question and sentence: a bound on the time that hostile input can take
+MAX_VERBS = 6  # of a sentence that are looked at: each takes a look at every name
 _MAX_GAP = 4  # words between "was" and its participle, or a preposition and its name
 
 
@@ -142,6 +155,7 @@ def agreement(question: str, sentence: str, answer: str) -> Agreement:
     low = [one.casefold() for one in said]
     clauses = [one for one in _CLAUSE_END.split(sentence) if answer in one]
     plain = not any(_denies(one, asked.verb) for one in clauses)
+    plain = plain and not _is_question(sentence)
     stated = plain and any(_states(asked, low, at, answer) for at in _verbs(asked, low))
     return Agreement.STATED if stated else Agreement.UNKNOWN
 
@@ -164,7 +178,9 @@ def may_state(question: str, sentence: str) -> bool:
 
 def polarity(question: str, sentence: str) -> bool | None:
     """Whether a sentence says yes or no to a question; None where the rules cannot follow."""
-    if len(question) + len(sentence) > MAX_CHARS:
+    if len(question) + len(sentence) > MAX_CHARS or _is_question(sentence):
+        return None
+    if _NOT.search(question):
         return None
     words = [one for one in _split(question) if one.casefold() not in _ADVERBS | {"any"}]
     words = [one for one in words if one not in _BREAKS]
@@ -194,26 +210,68 @@ def _affirms(asked: _Asked, said: list[str], low: list[str], verb: int) -> bool 
     start, end = _clause(low, verb)
     keys = [verb_key(one) for one in low]
     passive = _is_passive(low, verb)
-    if not (asked.subject or asked.rest) or not _fits(asked, low, verb, ""):
+    mentions = (*asked.subject, *asked.rest)
+    if not mentions or not _fits(asked, low, verb, "") or not _have_roles(asked, low, verb):
         return None
-    for words, role, _ in (*asked.subject, *asked.rest):
-        wanted = {verb_key(one) for one in words} - {"of"}
-        if wanted <= set(keys[start:end]):
-            continue
-        elsewhere = wanted <= set(keys[:end])
-        if not elsewhere or not _stands_for(low, verb, role, passive):
+    for words, role, _ in mentions:
+        wanted = [verb_key(one) for one in words]
+        places = _whole_places(wanted, keys[:end])
+        if any(_is_longer_name(said, at + len(words)) for at in places if _is_name(words[-1])):
             return None
-    own = {asked.verb, *(verb_key(one) for mention in asked.rest for one in mention.words)}
-    others = (one for at, one in enumerate(said[start:end], start) if at != verb)
-    clause = " ".join(one for one in others if verb_key(one) not in own)
-    if _NEGATION.search(clause):
-        return False
-    vague = low[verb - 1] == "to" or not (_UNREAL - {asked.governor}).isdisjoint(low[start:end])
-    return None if vague else True
+        inside = any(start <= at for at in places)
+        if not inside and not (places and _stands_for(low, verb, role, passive)):
+            return None
+    own = {asked.verb, *(verb_key(word) for one in mentions for word in one.words)}
+    others = {one for one in low[start:end] if verb_key(one) not in own} - {asked.governor}
+    if not _HOPED.isdisjoint(others):
+        return None
+    tokens = ["" if verb_key(one) in own and _NEGATION.search(one) else one for one in said]
+    before, after = tokens[start:verb], tokens[verb + 1 : end]
+    denied = _is_verb_denied(before)
+    if denied is False:
+        denied = _is_rest_denied(after, own)
+    if denied is not False:
+        return None if denied is None else False
+    past = asked.governor in _MODAL and not passive and _is_past(low[verb])
+    vague = low[verb - 1] == "to" or (past and low[verb] not in _UNCHANGED)
+    return None if vague or not (_MODAL | _LIMITS).isdisjoint(others) else True
+
+
+def _is_verb_denied(before: list[str]) -> bool | None:
+    """Whether the words before a verb deny it; None where they deny something else: "Ann, who never
+    smiles, visited", "Ann denied that she visited".
+    """
+    near = re.split(r" , | that ", " ".join(before))
+    if _NEGATION.search(near[-1]):
+        return True
+    return None if any(map(_NEGATION.search, near)) else False
+
+
+def _is_rest_denied(after: list[str], asked: set[str]) -> bool | None:
+    """Whether the words after a verb deny what is asked: "lentils and no meat"; None where they
+    deny something else: "in the yard, not in the kitchen", "dogs are allowed, cats are not".
+    """
+    for part in " ".join(after).split(","):
+        if found := _NEGATION.search(part):
+            behind = _split(part[found.end() :])
+            there = behind if any(map(str.isalnum, behind)) else _split(part[: found.start()])
+            return True if asked.intersection(map(verb_key, there)) else None
+    return False
+
+
+def _is_longer_name(said: Sequence[str], end: int) -> bool:
+    """Whether a name goes on here: "Hotel Miramar Beach" is not "Hotel Miramar"."""
+    return end < len(said) and said[end] not in _BREAKS | _POSSESSIVE and said[end][0].isupper()
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip(" \"'”’)]").endswith("?")
 
 
 def _spell_out(question: str, sentence: str) -> str:
-    """ "undelivered" as "not delivered", where the question asks who delivered."""
+    """ "can't" as "can not"; "undelivered" as "not delivered", where the question asks who
+    delivered.
+    """
     asked = {verb_key(one) for one in _split(question)}
 
     def spell(found: re.Match[str]) -> str:
@@ -221,7 +279,13 @@ def _spell_out(question: str, sentence: str) -> str:
         said = verb_key(word) in asked or any(_names_action(word, one) for one in asked)
         return f"not {word}" if said and found.group().casefold() not in question else found.group()
 
-    return _UN.sub(spell, sentence)
+    return _UN.sub(spell, _CONTRACTED.sub(_uncontracted, sentence))
+
+
+def _uncontracted(found: re.Match[str]) -> str:
+    short = found["irregular"]
+    verb = _UNCONTRACTED[short.casefold()] if short else found["verb"] or "can"
+    return f"{verb} not"
 
 
 def _adds_denied(question: str, answer: str) -> bool:
@@ -230,6 +294,7 @@ def _adds_denied(question: str, answer: str) -> bool:
     return bool(denied.intersection(one.casefold() for one in _split(question)))
 
 
+@lru_cache(maxsize=4096)
 def verb_key(word: str) -> str:
     """One key for the forms of a verb: "taught" and "teaches" are "teach"."""
     word = word.casefold()
@@ -384,7 +449,7 @@ def _mentions(words: Sequence[str], role: Role) -> Iterator[_Mention]:
         if run and _is_name(run[-1]) and low == "of" and _is_name(following):
             run.append(word)  # "the Treaty of Morn"
             continue
-        plain = low in FUNCTION_WORDS | _GOVERNORS | _BREAKS or low in ("by", "'s", "’s")
+        plain = low in FUNCTION_WORDS | _GOVERNORS | _BREAKS | _POSSESSIVE | {"by", "been"}
         if run and plain:
             yield _Mention(tuple(run), role, governor)
             run = []
@@ -427,7 +492,7 @@ def _verbs(asked: _Asked, low: Sequence[str]) -> list[int]:
     if verbs and low[-2:-1] and low[-2] in _DO:  # "..., but their mother does."
         verbs.append(len(low) - 2)
     nouns = [at for at, one in enumerate(low) if at in found or _names_action(one, asked.verb)]
-    return verbs or [at for at in nouns if _is_nominal(low, at)]
+    return (verbs or [at for at in nouns if _is_nominal(low, at)])[:MAX_VERBS]
 
 
 def _names_action(noun: str, verb: str) -> bool:
@@ -458,7 +523,8 @@ def _clause(low: Sequence[str], verb: int) -> tuple[int, int]:
             return at > 0 and len(low[at - 1]) > 3
         following = low[at + 1] if at + 1 < len(low) else ""
         joined = following in _AUXILIARIES or _is_past(following) or following in _CLAUSE_VERBS
-        if low[at] == "and" and joined:
+        again = verb_key(following) == verb_key(low[verb])  # "is led by Ann and leads Bob"
+        if low[at] == "and" and (joined or again):
             return True
         return low[at] in _CONJUNCTIONS or (low[at] == "so" and low[at - 1] == ",")
 
@@ -472,29 +538,42 @@ def _states(asked: _Asked, low: Sequence[str], verb: int, answer: str) -> bool:
     said = [one.casefold() for one in _answer_words(answer)]
     if asked.verb in ("be", "have", "do") or not mentions or not said:
         return False
-    either = asked.verb in _SYMMETRIC
     passive, (start, end) = _is_passive(low, verb), _clause(low, verb)
-    if any(one in _HOPED and verb_key(one) != asked.verb for one in low[start:end]):
+    own = {asked.verb, *(verb_key(word) for one in mentions for word in one.words)}
+    if any(one in _HOPED and verb_key(one) not in own for one in low[start:end]):
         return False
-    for words, role, governor in mentions:
-        wanted = {one.casefold() for one in words}
+    for one in mentions:
+        wanted = {word.casefold() for word in one.words}
         if wanted <= set(said) or set(said) <= wanted:
             return False
+    if not _have_roles(asked, low, verb):
+        return False
+    places = [at for at in _whole_places(said, low) if start <= at < end]
+    return any(_answers(asked, low, at, len(said), verb, passive) for at in places)
+
+
+def _have_roles(asked: _Asked, low: Sequence[str], verb: int) -> bool:
+    """Whether all words of the question stand around this verb in their roles."""
+    either = asked.verb in _SYMMETRIC
+    passive, (start, end) = _is_passive(low, verb), _clause(low, verb)
+    for words, role, governor in (*asked.subject, *asked.rest):
         places = _places(words, low, whole=True)
         if not places:
             return False
         if governor in _CIRCUMSTANCES or (not governor and _TIME.fullmatch(words[-1])):
             continue
         inside = [at for at in places if start <= at < end]
+        if inside and all(_is_aside(low, at, verb) for at in inside):
+            return False
         part = any("of" in low[max(at - 2, 0) : at] for at in inside)  # "the nest of the swifts"
         free = part or governor in ("", "by") or governor in low[verb + 1 : verb + 4]  # "hand over"
-        fitting = (at for at in inside if part or either or _role(low, at, verb, passive) is role)
-        if inside and not any(free or _governor(low, at) == governor for at in fitting):
+        led = governor not in ("", "by") and governor in {_governor(low, at) for at in inside}
+        alike = part or either or any(_role(low, at, verb, passive) is role for at in inside)
+        if inside and not (led or (free and alike)):
             return False
         if not inside and (places[0] > start or not _stands_for(low, verb, role, passive)):
             return False
-    places = [at for at in _whole_places(said, low) if start <= at < end]
-    return any(_answers(asked, low, at, len(said), verb, passive) for at in places)
+    return True
 
 
 def _answers(
@@ -507,7 +586,7 @@ def _answers(
         return False
     if all(one in FUNCTION_WORDS | _GOVERNORS for one in words):
         return False
-    role = _role(low, at, verb, passive)
+    role = None if _is_aside(low, at, verb) else _role(low, at, verb, passive)
     own = low[at] if low[at] in _GOVERNORS else _governor(low, at)
     if asked.governor == "of":
         own = "of" if "of" in low[max(at - 2, 0) : at] else own
@@ -571,6 +650,8 @@ def _may_stand(
     """Whether words stand in a role somewhere, or nowhere that tells."""
     start, end = _clause(low, verb)
     places = [at for at in _places(words, low) if start <= at < end]
+    if passive and role is Role.AGENT:  # "is included in the plan": the plan includes it
+        places = [at for at in places if _governor(low, at) not in _CIRCUMSTANCES]
     found = [_role(low, at, verb, passive) for at in places]
     if role is not None and found and all(one not in (None, role) for one in found):
         return False
@@ -588,7 +669,7 @@ def _governor(low: Sequence[str], place: int, gap: int = _MAX_GAP) -> str:
         return _governor(low, place - 1, _MAX_GAP + 2)
     for at in range(place - 1, max(place - 1 - gap, -1), -1):
         if low[at] in _GOVERNORS or low[at] == "by":
-            return low[at]
+            return "" if low[at] == "to" and low[at - 1 : at] == ["up"] else low[at]
         if _TIME.fullmatch(low[at]) and not _TIME.fullmatch(low[place]):
             return ""
         if low[at] in _BREAKS or (low[at] in _DETERMINERS and low[at] not in _POSSESSIVE):
@@ -640,14 +721,23 @@ def _role(low: Sequence[str], place: int, verb: int, passive: bool | None) -> Ro
         return Role.OTHER
     if not _POSSESSIVE.isdisjoint(between[:4]):  # "Nadia's cousin taught her"
         return None
+    if ":" in between:  # "Lea: Jon reviewed it"
+        return None
     if not passive and not _PRONOUNS.isdisjoint(low[verb + 1 : verb + 3]):
         start, _ = _clause(low, verb)
-        subject = place >= start and "who" not in between
+        subject = place >= start and {"who", "and"}.isdisjoint(between)
         return Role.AGENT if subject else None  # "Hedwig sat for Tan, who painted her"
     # "In the marsh, the herons eat ...", "the parents of X moved ..."
     if _governor(low, place) or "of" in low[max(place - 2, 0) : place] or ";" in between:
         return None
     return Role.OTHER if passive else Role.AGENT
+
+
+def _is_aside(low: Sequence[str], place: int, verb: int) -> bool:
+    """Whether a word before a verb is in a clause of its own: "Vera, who taught Ada, left"."""
+    before = reversed(low[:place])
+    opening = next((one for one in before if one in _BREAKS or one in ("who", "which")), "")
+    return opening in ("who", "which") and "," in low[place:verb]
 
 
 def _role_to_noun(low: Sequence[str], place: int, noun: int) -> Role | None:

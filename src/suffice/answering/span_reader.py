@@ -21,8 +21,14 @@ from suffice.answering.answer_type import (
     parse_day,
     parse_number,
 )
-from suffice.answering.extractive_reader import Passage, QuestionCues, Reading, stem
-from suffice.answering.roles import Agreement, agreement, may_state, polarity
+from suffice.answering.extractive_reader import (
+    Passage,
+    QuestionCues,
+    Reading,
+    said_plainly,
+    stem,
+)
+from suffice.answering.roles import Agreement, agreement, may_state
 from suffice.answering.rule_planner import two_choices
 from suffice.text import names, title_key, tokens
 from suffice.types import Citation, FoundAnswer
@@ -74,8 +80,8 @@ class SpanReader:
         def fits(said: str) -> bool:
             return _is_one_of(said, choices) if choices else has_form(said, answer_type)
 
-        if answer_type is AnswerType.YES_NO and (said := _said_plainly(question, passages)):
-            return said
+        if answer_type is AnswerType.YES_NO and (said := said_plainly(question, passages)):
+            return Reading(*said, STATED, self.name)
         found = self.find(question, titles, texts, fits)
         if found is None or not found.text:
             return Reading(None, by=self.name)
@@ -166,20 +172,6 @@ class SpanReader:
         if not same or not _values_differ(reading.answer or "", found.text):
             return reading
         return replace(reading, citations=(first, second), rivals=(found.text,))
-
-
-def _said_plainly(question: str, passages: Sequence[Passage]) -> Reading | None:
-    """Yes or no, where sentences with all words of the question say so, and none the contrary."""
-    found = [
-        (said, Citation(one.doc_id, at, sentence))
-        for one in passages
-        for at, sentence in enumerate(one.sentences)
-        if (said := polarity(question, sentence)) is not None
-    ]
-    if len({said for said, _ in found}) != 1:
-        return None
-    (said, cited), *_ = found
-    return Reading("yes" if said else "no", (cited,), STATED, SpanReader.name)
 
 
 def _named(sentence: str) -> set[str]:

@@ -35,6 +35,8 @@ from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
 
 MIN_WORDS, MAX_WORDS = 4, 80
+MAX_NAME_WORDS = 4  # of a title that may be a name
+HEADLINE = "headline"  # the kind of a page whose title names nothing
 
 
 def fix_spacing(text: str) -> str:
@@ -91,7 +93,8 @@ class Page:
     """What is known of the thing that a document's title names."""
 
     title: str
-    kind: str = ""  # person, film, song, place, ...; "" if the first sentence does not say
+    # person, film, song, place, ..., "list" or HEADLINE; "" if the first sentence does not say
+    kind: str = ""
     noun: str = ""  # the page's own word for it: "film", "novel", "village"
     sex: str = ""  # man, woman
     defined: str = ""  # the first noun phrase said of it: "American film director"
@@ -104,6 +107,8 @@ def parse_page(document: Document) -> Page:
     plain = re.sub(r"\([^()]*\)", "", first)
     if re.search(r"\b(?:may|can|could) (?:also )?refer to\b", first):
         return Page(title, "list")
+    if _is_headline(document, plain):
+        return Page(title, HEADLINE)
     # The title may be in the parenthesis: "Un uomo in ginocchio (released as A Man on His Knees)".
     if not title or not (_opens_with(plain, title) or f"{base_title(title)})" in first[:200]):
         noun = _noun_in_parenthesis(title)
@@ -129,6 +134,17 @@ def parse_page(document: Document) -> Page:
     kind = KINDS[noun] if noun else "person" if lived or _is_somebody(document.text) else ""
     sex = _sex(title, defined, document.text) if kind == "person" else ""
     return Page(title, kind, noun, sex, defined)
+
+
+def _is_headline(document: Document, first: str) -> bool:
+    """Whether an article's title says what happened, rather than what the article is about.
+
+    "Mette Holm retires" is nobody; a name is in the first sentence in full.
+    """
+    title = document.title.strip()
+    says = len(title.split()) > MAX_NAME_WORDS or re.search(r": | [a-z]{4,}\b", title) is not None
+    article = bool(document.source) and document.published_at is not None
+    return article and says and " ".join(tokens(base_title(title))) not in " ".join(_lead(first))
 
 
 def _noun_in_parenthesis(title: str) -> str:
@@ -196,10 +212,15 @@ def _sex(title: str, defined: str, text: str) -> str:
 
 def _opens_with(sentence: str, title: str) -> bool:
     """Whether the words before the verb share the title's last or first word."""
-    verb = _IS.search(sentence)
-    lead = tokens(sentence[: verb.start()] if verb else sentence[:80])
+    lead = _lead(sentence)
     key = title_key(normalize("NFC", title)).split()
     return bool(key) and (key[-1] in lead or key[0] in lead)
+
+
+def _lead(sentence: str) -> list[str]:
+    """The words before the verb."""
+    verb = _IS.search(sentence)
+    return tokens(sentence[: verb.start()] if verb else sentence[:80])
 
 
 class PageIndex:
@@ -312,7 +333,7 @@ class RuleClaims:
 
     def _claims(self, document: Document, page: Page, terms: CorpusTerms) -> list[Claim]:
         layout = read_layout(document, terms.keys)
-        full = {} if page.kind else full_names(document.text, terms)
+        full = full_names(document.text, terms) if page.kind in ("", HEADLINE) else {}
         found: list[Claim] = []
         about = False  # whether the last sentence was about the page: only then a pronoun is
         at = 0
@@ -377,16 +398,25 @@ def full_names(text: str, terms: CorpusTerms) -> dict[str, str]:
     """
     speaking = {match["name"] or match["after"] for match in _SPEAKING.finditer(text)}
     found: dict[str, set[str]] = defaultdict(set)
+    called: dict[str, set[str]] = defaultdict(set)  # also names that may be nobody's
     for match in _PERSON.finditer(text):
         name = re.sub(r"['’]s?$", "", match.group())
         first, last = name.split()[0], name.split()[-1]
         small = first.casefold()
+        if first in _HONORIFICS:
+            continue
         rare = small not in FUNCTION_WORDS and small not in terms.small
+        if rare or small in FIRST_NAMES:
+            called[last].add(name)
         introduced = text.find(last) == match.start() + len(name) - len(last)
         named = rare and last in speaking and (introduced or name in found[last])
         if (small in FIRST_NAMES or named) and len(last) > 2 and first not in NATIONALITIES:
             found[last].add(name)
-    return {last: next(iter(names)) for last, names in found.items() if len(names) == 1}
+    return {
+        last: names.pop()
+        for last, names in found.items()
+        if names == called[last] and len(names) == 1
+    }
 
 
 _SPEAKING = re.compile(
@@ -400,18 +430,20 @@ def with_full_names(text: str, full: Mapping[str, str]) -> str:
 
     def whole(match: re.Match[str]) -> str:
         name = match["name"]
-        return full[name] if name in full and not match["before"] else match.group()
+        alone = match.group().removesuffix(name).strip(" .") in _HONORIFICS
+        return full[name] if name in full and alone else match.group()
 
     return _ALONE.sub(whole, text)
 
 
-_ALONE = re.compile(r"(?P<before>[A-Z][\w.’'-]* )*(?P<name>[A-Z][\w-]+)(?![\w-]| [A-Z])")
+_HONORIFICS = ("", "Mr", "Mrs", "Ms")
+_ALONE = re.compile(r"(?:[A-Z][\w.’'-]* )*(?P<name>[A-Z][\w-]+)(?![\w-]| [A-Z])")
 
 
 def _standalone(sentence: str, page: Page, *, first: bool, about: bool) -> tuple[str, str]:
     """The sentence's subject, and the sentence with it; "" and the sentence if it is unknown."""
     name, noun = base_title(page.title), page.noun
-    if not name:
+    if not name or page.kind == HEADLINE:
         return "", sentence
     if first and _opens_with(re.sub(r"\([^()]*\)", "", sentence), page.title):
         return page.title, sentence

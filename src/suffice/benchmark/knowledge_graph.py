@@ -35,6 +35,7 @@ T = TypeVar("T")
 DIMENSIONS = 24
 SAMPLE = 6_000  # claims that a mixture is fitted on, at most
 SIZES = (2, 4, 8, 16, 32, 64)
+MAX_NAME = 16  # words of a title that a name may open
 LIKELY = 0.1  # a claim belongs to every component that is at least this likely
 BLOCK = 8_192
 HUB = 12  # documents that have a name at the end of a triple, beyond which it is a hub
@@ -123,7 +124,7 @@ class RuleEquivalences:
             if base_title(title) == title or pages.kind(title) != "person":
                 self._same_words[_content(title)].add(title)
             # By words of the title: "Maria Theresa of Austria" is not she of Austria-Este.
-            for length in range(2, len(words)):
+            for length in range(2, min(len(words), MAX_NAME)):
                 self._opens[title_key(" ".join(words[:length]))].add(title)
 
     def equivalences(

@@ -24,6 +24,7 @@ from suffice.benchmark.knowledge_graph import seeded_order
 from suffice.benchmark.open_relations import SAID, kind_of
 from suffice.benchmark.relation_words import clause_of
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
+from suffice.benchmark.terms import CorpusTerms
 from suffice.benchmark.validation import REPORTED
 from suffice.benchmark.vocabulary import NATIONALITIES, base_title, names_at
 from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
@@ -47,6 +48,11 @@ _UNCLEAR = re.compile(
     r"|n['’]t\b|[\"“”;:()\[\]�…*|]|\. |--|—|–",
     re.IGNORECASE,
 )
+
+
+_WEEKDAY = re.compile(rf",? on (?:{'|'.join(WEEKDAYS)})$")  # of which week?
+# "will cut 400 jobs, its chief executive announced": not its own words
+_ATTRIBUTED = re.compile(r", [^,]+ (?:announced|reported|confirmed|claimed|argued|wrote)$")
 
 
 def write_news_questions(
@@ -145,14 +151,25 @@ def _which_first(
     return make_question(text, answer, "temporal", paths)
 
 
+_OWN_WORDS = re.compile(r"\b(?:I|we|you|my|our)\b")
+
+
+def _names_something(said: str) -> bool:
+    """Whether words that stand alone have a name: "the work would begin in April" has none."""
+    return any(not NO_NAMES.intersection(name.split()) for name in names(said))
+
+
 def _speaker(triple: Triple, document: Document, wording: Wording) -> GeneratedQuestion | None:
     claim = re.sub(r"^that ", "", triple.object.strip(' .,"“”'))
     if not 5 <= len(claim.split()) <= MAX_CLAIM_WORDS or re.search(r"[\"“”?!\[\]�…]|\. ", claim):
         return None
     if is_past(claim.split()[0]) or claim.split()[0] in _AUXILIARIES:
         return None
-    # Words of a quotation stay as they are; a report can be repeated.
-    if claim[0].isupper() or re.search(r"\b(?:I|we|you|my|our)\b", claim):
+    # Words of a quotation stay as they are; a report can be repeated, if it says what it is about.
+    reported = triple.phrase.endswith(" that")
+    if reported and (_OWN_WORDS.search(claim) or not _names_something(claim)):
+        return None
+    if not reported and (claim[0].isupper() or _OWN_WORDS.search(claim)):
         ways = (
             f'According to {document.source}, who said: "{claim}"?',
             f'Who is quoted by {document.source} as saying "{claim}"?',
@@ -176,12 +193,13 @@ def _write_reports(
     reports: dict[str, dict[DocId, Triple]] = defaultdict(dict)
     outlets = {one.source or "" for one in by_id.values()}
     said_of: dict[str, set[str]] = defaultdict(set)
+    terms = facts.wording.pages.terms
     for claim in claims:
-        report = _report(claim) if claim.doc_id in by_id else None
+        document = by_id.get(claim.doc_id)
+        report = _report(claim, document, terms) if document is not None else None
         if report is not None and not any(one in report.subject for one in outlets):
             reports[report.subject].setdefault(report.doc_id, report)
             said_of[report.object].add(report.subject)
-    terms = facts.wording.pages.terms
     people = {
         last for one in by_id.values() for last in full_names(f"{one.title}. {one.text}", terms)
     }
@@ -261,12 +279,12 @@ def _groups(
             yield group
 
 
-def _report(claim: Claim) -> Triple | None:
+def _report(claim: Claim, document: Document, terms: CorpusTerms) -> Triple | None:
     """What a sentence says of the name that it begins with."""
-    names = names_at(claim.text, 0, commas=False)
-    if len(names.names) != 1:
+    opening = names_at(claim.text, 0, commas=False)
+    if len(opening.names) != 1 or _only_opens(opening.names[0], document.text, terms):
         return None
-    name, rest = names.names[0], claim.text[names.end :].strip()
+    name, rest = opening.names[0], claim.text[opening.end :].strip()
     words = rest.rstrip(".").split()
     if not MIN_REPORT_WORDS <= len(words) <= MAX_REPORT_WORDS or not _is_finite(words[0]):
         return None
@@ -274,12 +292,19 @@ def _report(claim: Claim) -> Triple | None:
         return None
     if _UNCLEAR.search(rest) or name.casefold() in FUNCTION_WORDS or name in NO_NAMES:
         return None
+    rest = _WEEKDAY.sub("", rest.rstrip("."))
+    if not (_names_something(rest) or re.search(r"\d", rest)) or _ATTRIBUTED.search(rest):
+        return None
     rest = re.sub(r"^((?:has|have|had|is|was|are|were|will)) also\b|^also ", r"\1", rest)
     if name.split()[0].casefold() in FUNCTION_WORDS or len(name) < 3 or name in rest:
         return None
-    return Triple(
-        name, REPORTED, rest.rstrip("."), claim.doc_id, claim.claim_id, object_kind="thing"
-    )
+    return Triple(name, REPORTED, rest, claim.doc_id, claim.claim_id, object_kind="thing")
+
+
+def _only_opens(name: str, text: str, terms: CorpusTerms) -> bool:
+    """Whether a word has its capital from the sentence that it opens: "Hope has been rising"."""
+    common = name.casefold() in terms.small and not re.search(rf"[\w,] {re.escape(name)}\b", text)
+    return common or name in terms.plurals
 
 
 def _is_finite(word: str) -> bool:

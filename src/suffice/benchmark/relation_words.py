@@ -30,7 +30,7 @@ from suffice.benchmark.inflection import (
     past_tense,
     third_person,
 )
-from suffice.benchmark.open_relations import LITERALS
+from suffice.benchmark.open_relations import LITERALS, is_event
 from suffice.benchmark.stage_protocols import Triple
 from suffice.benchmark.stated_facts import STATED
 from suffice.benchmark.triples import MAX_RELATION_WORDS, RELATIONS, Relation
@@ -51,6 +51,7 @@ def _with_words(fields: Mapping[str, Any]) -> Relation:
 
 _KEYS = {name: _with_words(fields) for name, fields in QUESTION_WORDS["keys"].items()}
 _PERSONAL = frozenset("meet marry replace succeed beat defeat hire appoint fire tell".split())
+_OF_ANYTHING = frozenset(("replace", "succeed"))  # people, tools and laws alike
 _PLACED = frozenset("lie stand live sit stay last stop work".split())  # where, how long: no object
 _MOTION = frozenset("fly move travel relocate go return sail come drive".split())
 MAX_CONFIRMED = 7
@@ -213,9 +214,7 @@ def is_clean(triple: Triple) -> bool:
     listed = triple.phrase == triple.relation and triple.relation not in RELATIONS
     if listed and triple.relation not in METADATA and not is_property(triple):
         return False
-    one = parse_relation(triple.relation, triple.phrase, triple.object_kind)
-    happened = one is not None and _is_event(one, triple.object)
-    for name in (triple.subject,) if happened else (triple.subject, triple.object):
+    for name in (triple.subject,) if _is_event(triple) else (triple.subject, triple.object):
         words = name.split()
         small = words and words[0][0].islower()
         verb = small and (is_third_person(words[0]) or words[0] in _OPENS_NO_NAME)
@@ -255,6 +254,10 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
     one = _predicate(triple) if is_clean(triple) else None
     if one is None:
         return _NONE
+    if _is_event(triple):
+        what = one.noun
+        asks = (f"What happened to the {what} of X?", f"What happened to X's {what}?")
+        return Relation(ask=asks if what else ())
     noun = type_noun(triple.object, triple.object_kind, pages)
     return _words(one, noun, triple.object_kind, triple.object)
 
@@ -267,12 +270,8 @@ def _is_count(triple: Triple) -> bool:
     return listed and plural and whole and not _DURATION.search(triple.relation)
 
 
-def _is_event(one: Predicate, value: str) -> bool:
-    """Whether something happened to what a noun stands for: "the dividend of X was lifted"."""
-    first = value.split()[0] if value else ""
-    happened = is_past(first) and is_base(base_form(first)) and base_form(first) != first
-    happened = happened or first in ("was", "were", "has", "have")
-    return bool(one.noun) and happened and one.noun.split()[-1].casefold() not in ATTRIBUTES
+def _is_event(triple: Triple) -> bool:
+    return is_event(triple.relation, triple.phrase, triple.object)
 
 
 def is_property(triple: Triple) -> bool:
@@ -281,7 +280,7 @@ def is_property(triple: Triple) -> bool:
     "Default port" is one; the header of a table of results may be anything.
     """
     one = parse_relation(triple.relation, triple.phrase, triple.object_kind)
-    if one is None or not one.noun or _is_event(one, triple.object):
+    if one is None or not one.noun:
         # A column "features" with numbers is a noun.
         return one is not None and re.fullmatch(r"[\d.,]+", triple.object) is None
     last = one.noun.split()[-1].casefold()
@@ -289,9 +288,6 @@ def is_property(triple: Triple) -> bool:
 
 
 def _words(one: Predicate, noun: str, kind: str, value: str) -> Relation:
-    if _is_event(one, value):
-        asks = (f"What happened to the {one.noun} of X?", f"What happened to X's {one.noun}?")
-        return Relation(ask=asks)
     kind_of = kind or ("person" if noun == "person" else "")
     ask = _noun_asks(one, kind_of) if one.noun else _verb_asks(one, noun, kind_of, value)
     of: tuple[str, ...] = ()
@@ -319,6 +315,9 @@ def _noun_asks(one: Predicate, kind: str) -> tuple[str, ...]:
 
 def _verb_asks(one: Predicate, noun: str, kind: str, value: str) -> tuple[str, ...]:
     """Questions for the object of a verb."""
+    acts = one.base or base_form(one.participle)
+    if acts in _OF_ANYTHING and not kind and not noun and " " not in value:
+        return ()  # who, or what?
     if one.agent:
         return () if kind in LITERALS else _agent_asks(one, noun, kind)
     # "was X released", "does X support"
@@ -435,9 +434,10 @@ def confirm(triple: Triple, subject: str, value: str) -> str:
         return ""
     if len(value.split()) > MAX_CONFIRMED or value.endswith("."):
         return ""
-    if triple.object_kind == "thing" and not _is_event(one, triple.object) and value[:1].islower():
+    event = _is_event(triple)
+    if triple.object_kind == "thing" and not event and value[:1].islower():
         return ""  # its article is lost
-    if _is_event(one, triple.object):
+    if event:
         return f"Is it true that the {one.noun} of {subject} {value.removeprefix('the ')}?"
     if one.noun:
         return f"{one.be.capitalize()} {value} the {one.noun} of {subject}?"
@@ -450,7 +450,7 @@ def confirm(triple: Triple, subject: str, value: str) -> str:
 def clause_of(triple: Triple, value: str) -> str:
     """What the fact says of its subject: "is led by Mira Holt"; "" where that cannot be said."""
     one = _predicate(triple) if triple.relation not in _KEYS and is_clean(triple) else None
-    return "" if one is None or _is_event(one, triple.object) else one.clause(value)
+    return "" if one is None or _is_event(triple) else one.clause(value)
 
 
 def ask_option(triple: Triple, subject: str) -> tuple[str, str] | None:

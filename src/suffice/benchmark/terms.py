@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from suffice.benchmark.vocabulary import FIRST_NAMES, GENERIC_HEADINGS
+from suffice.benchmark.vocabulary import FIRST_NAMES, GENERIC_HEADINGS, base_title
 from suffice.lexicon import FUNCTION_WORDS
 from suffice.text import title_key
 from suffice.types import Document
@@ -25,6 +25,7 @@ MAX_COUNTED = 1_000_000  # phrases; beyond, those seen once are forgotten
 
 _LINE_KEY = re.compile(rf"^[ \t]*(?:[-*•] +)?\**(?P<key>{KEY})\**: +\S", re.MULTILINE)
 _SMALL_WORD = re.compile(r"(?<![\w-])[a-z]+(?![\w:-])")
+_PLURAL = re.compile(r"(?P<inside>(?<=[\w,] ))?\b(?P<word>[A-Z][a-z]+[^\Wsui]s)\b")
 _SUBJECT = re.compile(
     r"\b[Tt]he (?P<phrase>[a-z][\w-]+(?: [a-z][\w-]+){1,2}) (?:is|was|are|were|has|had) "
 )
@@ -36,12 +37,14 @@ _HEADING = re.compile(r"^#{1,6} +(?P<text>[^\n#]{3,60})$", re.MULTILINE)
 class CorpusTerms:
     """Title keys of `things` without capitals, `keys` for properties, and all words in `small`.
 
+    `plurals` have a capital only where they open a sentence: "Outsiders" are nobody's name.
     `page` is what the sentence that is read now is about.
     """
 
     things: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
     small: frozenset[str] = frozenset()
+    plurals: frozenset[str] = frozenset()
     page: str = ""
 
 
@@ -51,12 +54,15 @@ NO_TERMS = CorpusTerms()
 def collect_terms(documents: Iterable[Document]) -> CorpusTerms:
     """The vocabulary of these documents."""
     keys, phrases, things = Counter[str](), Counter[str](), set[str]()
-    small: set[str] = set()
+    small, opening, inside = set[str](), set[str](), set[str]()
     texts = 0
     for document in documents:
         texts += 1
         text = document.text
         small.update(_SMALL_WORD.findall(text))
+        for match in _PLURAL.finditer(text):
+            (opening if match["inside"] is None else inside).add(match["word"])
+        inside.add(base_title(document.title))  # Athens has a page
         if ":" in text:
             found = {match["key"].casefold() for match in _LINE_KEY.finditer(text)}
             keys.update(key for key in found if not key[-1].isdigit())
@@ -73,6 +79,7 @@ def collect_terms(documents: Iterable[Document]) -> CorpusTerms:
         frozenset(one for one in things if _is_thing(one)),
         frozenset(key for key in properties if all(word in words for word in key.split())),
         frozenset(small),
+        frozenset(opening - inside),
     )
 
 

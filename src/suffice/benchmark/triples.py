@@ -14,10 +14,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from suffice.benchmark.claims import Page, PageIndex, parse_fact
+from suffice.benchmark.claims import HEADLINE, Page, PageIndex, parse_fact
 from suffice.benchmark.layout import is_subject
 from suffice.benchmark.open_relations import (
     SAID,
+    is_event,
     kind_of,
     open_relations,
     relation_name,
@@ -580,6 +581,7 @@ class RuleTriples:
     def _open(self, claim: Claim, known: Collection[str]) -> Iterator[Triple]:
         """What the sentence says in its own words, but for what a known relation already has."""
         title = self.pages.title_of.get(claim.doc_id, "")
+        title = "" if self.pages.kind(title) == HEADLINE else title
         name = base_title(claim.subject) if claim.subject else ""
         text = claim.text
         if not name and _PARTICIPLE_BY.match(text) and is_subject(title):
@@ -592,6 +594,8 @@ class RuleTriples:
             target = match.object if match.relation == SAID else self._place(match.object)
             kind = kind_of(target, self.pages.kind(target))
             relation = relation_name(match.relation, kind)
+            if relation in RELATIONS and is_event(match.relation, match.phrase, match.object):
+                continue  # "its headquarters was moved": that is not where they are
             if relation == "capital" and match.phrase.split()[:1] == ["was"]:
                 continue  # it is another one today
             if {subject.casefold(), target.casefold()} & FIRST_NAMES:

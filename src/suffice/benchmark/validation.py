@@ -105,6 +105,8 @@ class RuleJudge:
         """It is about "it", or about something in small letters that many documents have."""
         for path in question.paths:
             name = path.ends[0]
+            if not title_key(name):  # "()"
+                return True
             if name in self.pages.by_title:  # film "His Girl Friday"
                 continue
             words = name.casefold().split()

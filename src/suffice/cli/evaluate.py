@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -375,7 +376,9 @@ def retrieval(
         if cost:
             run = experiment.benchmark_retrievers(data, settings, **work, job_runner=executor)
         else:
-            store = opened and opened.store
+            if opened is not None:
+                settings = replace(settings, encoder=opened.encoder_name or "")
+            store = None if opened is None else opened.store
             run = experiment.compare_retrievers(
                 data, settings, **work, store=store, job_runner=executor
             )

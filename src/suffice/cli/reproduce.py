@@ -36,7 +36,9 @@ def reproduce(
         bool, Option("--items", help="Only list the paper's tables, figures and parts.")
     ] = False,
     quality: Annotated[bool, Option("--quality", help="Also run the slow part.")] = False,
-    cache: Annotated[Path | None, Option(help="Folder for vectors, scores and gates.")] = None,
+    cache: Annotated[
+        Path | None, Option(help="Folder for vectors, scores, gates and answers.")
+    ] = None,
     limit: Annotated[
         int | None, Option(min=1, help="Questions per data set, or for each slow part.")
     ] = None,
@@ -73,7 +75,7 @@ def reproduce(
     _check_options(paper, run_study, [name for name, value in given.items() if value is not None])
     if out:
         require_report_extra()
-    opened: Any  # the study serves a file; it keeps what was answered with its cost, so no cache
+    opened: Any  # the study serves a file, and keeps in its cache what was answered
     if model is not None and model.endswith(".gguf") and base_url is None:
         opened = Path(model)
     else:
@@ -101,8 +103,8 @@ def reproduce(
         typed += (
             f" --model {Path(model).name}" if model else ""
         ) + f" --out {out.name} --seed {study.seed}"
-        say_written(study.save(out / "study.json"))
         say_written(study_report(study, out / "report.html", command=typed))
+        say_written(study.save(out / "study.json"))  # last: where it is, the study is done
 
 
 def _processor_seconds() -> float:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from suffice.datasets import jsonl
@@ -86,7 +86,7 @@ class Folder:
         self.name = self.root.resolve().name
         self._skip_pdf = skip_pdf
         self.read: set[str] = set()  # paths of the files that became documents
-        self.unread: set[str] = set()  # and of those that did not, or not to their end
+        self.unread: set[str] = set()  # of those that did not, or not to their end; of folders
         self.ignored: Counter[str] = Counter()  # files of other types, by suffix
 
     def dataset(self) -> Dataset:
@@ -99,9 +99,11 @@ class Folder:
     def is_gone(self, document: Document) -> bool:
         """Whether the document came from this folder, and the last pass would have found it again.
 
-        A file that exists and cannot be read keeps its earlier documents.
+        A file that exists and cannot be read keeps its earlier documents, and so do the files in a
+        folder that cannot be listed.
         """
-        return self.owns(document) and document.extra.get("path") not in self.unread
+        path = PurePosixPath(str(document.extra.get("path")))
+        return self.owns(document) and self.unread.isdisjoint(map(str, (path, *path.parents)))
 
     def documents(self, bad: BadRecords) -> Iterator[Document]:
         """The documents of every file, in the order of their paths."""
@@ -148,13 +150,15 @@ class Folder:
                     found = sorted(entries, key=lambda one: one.name)
             except OSError as error:
                 bad.reject(_printable(home), f"cannot be listed: {error.strerror}")
+                self.unread.add(home.relative_to(self.root).as_posix())
                 continue
             inside = list[Path]()
             for one in found:
                 if one.name.startswith("."):
                     continue
                 if _is(one.is_dir):
-                    inside += [home / one.name] if self._enters(one, bad) else []
+                    if self._enters(one, bad):
+                        inside.append(home / one.name)
                 elif self._takes(one, bad):
                     yield home / one.name
             waiting += reversed(inside)
@@ -177,15 +181,22 @@ class Folder:
         if not is_text(str(file)):
             problem = "its name is not UTF-8"
         elif entry.is_symlink():
-            if _is(entry.is_file) and file.resolve().is_relative_to(self.root.resolve()):
+            if _is(entry.is_file) and self._reads(file.resolve()):
                 return False  # it is read where it is
-            problem = "a link out of the folder, or a broken one, not followed"
+            problem = "a link out of the folder, to a hidden file, or a broken one, not followed"
         elif not _is(entry.is_file):
             problem = "not a regular file"
         if problem:
             bad.reject(_printable(file), problem)
             self.unread.add(self.path_of(file))
         return not problem
+
+    def _reads(self, target: Path) -> bool:
+        """Whether the target of a link is a file of this folder that is read by itself."""
+        root = self.root.resolve()
+        if not target.is_relative_to(root) or target.suffix.lower() not in LOADERS:
+            return False
+        return not any(one.startswith(".") for one in target.relative_to(root).parts)
 
     def _documents_of(self, file: Path, path: str, bad: BadRecords) -> Iterator[Document]:
         for number, one in enumerate(LOADERS[file.suffix.lower()](file, bad), start=1):
@@ -215,8 +226,11 @@ def _printable(path: Path | str) -> str:
 
 def _is_artefact(folder: Path) -> bool:
     """Whether suffice made this folder: a library, a gate, a run."""
+    manifest = folder / MANIFEST
     try:
-        with (folder / MANIFEST).open("rb") as stream:  # someone's own may be huge
+        if not manifest.is_file():  # a pipe would be waited for
+            return False
+        with manifest.open("rb") as stream:  # someone's own may be huge
             value = json.loads(stream.read(MAX_MANIFEST_BYTES))
     except (OSError, ValueError, RecursionError):
         return False

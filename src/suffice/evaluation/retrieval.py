@@ -25,7 +25,6 @@ from suffice.errors import (
     InputError,
     MissingExtraError,
     NotReadyError,
-    SufficeError,
     did_you_mean,
 )
 from suffice.evaluation.figures import Bars, Curves, Point, Points, Series
@@ -267,7 +266,7 @@ class RetrievalSettings:
 
     retrievers: tuple[str, ...]  # or RETRIEVER:ENCODER; "all": ours beside the usual ones
     ks: tuple[int, ...] = (2, 4, 8)
-    encoder: str = "wordllama"
+    encoder: str = "wordllama"  # of a library its own, "" where it has no vectors
     chunk_tokens: int = 0  # 0: documents stay whole
     chunk_overlap: int = 32
     limit: int | None = None  # only the first so many questions
@@ -288,11 +287,8 @@ def compare_retrievers(
     Hits that came with the questions are judged as "given"; naming only that searches nothing. The
     run keeps `data`, the hashes of the files that were read. `job_runner` runs the work.
     """
-    systems, not_run = _choose_systems(settings)
+    systems, not_run = _choose_systems(settings, own_vectors=store is not None)
     questions = _questions(dataset, settings, systems)
-    if store is not None and (own := next((one for one in systems if ":" in one.name), None)):
-        hint = f"name {own.retriever} alone"
-        raise InputError(f"{own.name}: a library has its own vectors", hint=hint)
     groups: dict[str, list[_System]] = {}
     for system in systems:
         groups.setdefault(system.encoder, []).append(system)
@@ -400,10 +396,8 @@ def _search_alone(
     fold, deepen = _parent_of(parents), parents is not None
     try:
         (hits,) = _search_folded(retriever, [text], depth, fold, deepen=deepen)
-    except SufficeError as error:
-        if isinstance(error, NotReadyError | MissingExtraError):
-            raise  # of the system, not of the question
-        return [[], None, f"{type(error).__name__}: {error}"]
+    except (NotReadyError, MissingExtraError):
+        raise  # of the system, not of the question
     except Exception as error:  # noqa: BLE001 - recorded, not fatal
         return [[], None, f"{type(error).__name__}: {error}"]
     one = _RankedIds.of(hits)
@@ -419,18 +413,21 @@ class _System:
     encoder: str
 
 
-def _choose_systems(settings: RetrievalSettings) -> tuple[list[_System], dict[str, str]]:
-    """The systems to search with; and those of "all" that are not installed, with what to do."""
+def _choose_systems(
+    settings: RetrievalSettings, *, own_vectors: bool = False
+) -> tuple[list[_System], dict[str, str]]:
+    """The systems to search with; and those of "all" that cannot run here, with what to do."""
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
     names = [name for name in settings.retrievers if name not in (ALL, GIVEN)]
     systems = {name: _parse_system(name, settings.encoder) for name in names}
     not_run: dict[str, str] = {}
     for system in systems.values():
-        takes_encoder(RETRIEVERS.get(system.retriever))  # a wrong name fails before the work
+        _check_system(system, own_vectors)
     for name in ALL_SYSTEMS if ALL in settings.retrievers else ():
         system = _parse_system(name, settings.encoder)
         try:
+            _check_system(system, own_vectors)
             encoder_for(retriever_factories([system.retriever]), system.encoder)
         except (InputError, NotReadyError, MissingExtraError) as error:
             not_run[name] = f"{error}: {error.hint}" if error.hint else str(error)
@@ -438,6 +435,21 @@ def _choose_systems(settings: RetrievalSettings) -> tuple[list[_System], dict[st
             systems.setdefault(name, system)
     unlike = {(one.retriever, one.encoder): one for one in reversed(systems.values())}
     return [one for one in systems.values() if one in unlike.values()], not_run
+
+
+def _check_system(system: _System, own_vectors: bool) -> None:
+    """What cannot run fails before the work."""
+    name, alone = system.name, f"name {system.retriever} alone"
+    if not takes_encoder(RETRIEVERS.get(system.retriever)):
+        if ":" in name:
+            raise InputError(f"{name}: {system.retriever} takes no encoder", hint=alone)
+    elif ":" in name and own_vectors:
+        raise InputError(f"{name}: a library has its own vectors", hint=alone)
+    elif not system.encoder:
+        hint = "name bm25, or build the library again with --encoder wordllama"
+        raise NotReadyError(f"{name} needs vectors, and the library has none", hint=hint)
+    else:
+        ENCODERS.get(system.encoder)
 
 
 def _parse_system(name: str, encoder: str) -> _System:
@@ -480,8 +492,8 @@ def _renamed(run: RetrievalRun, names: Mapping[str, str]) -> RetrievalRun:
 def _join_runs(runs: Sequence[RetrievalRun], names: Sequence[str]) -> RetrievalRun:
     """The systems of all runs in the order of their names; what is given comes first."""
     found = {one.name: one for run in runs for one in run.systems}
-    systems = tuple(found[name] for name in dict.fromkeys([*found, *names]) if name == GIVEN)
-    systems += tuple(found[name] for name in names)
+    given = [GIVEN] if GIVEN in found else []
+    systems = tuple(found[name] for name in (*given, *names))
     timings = {name: run.timings[name] for name in names for run in runs if name in run.timings}
     return replace(runs[0], systems=systems, timings=timings)
 

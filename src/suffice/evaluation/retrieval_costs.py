@@ -150,7 +150,7 @@ def _peak_mb() -> float | None:
 def latency_quantile(latency_ms: Sequence[float], share: float) -> Interval:
     """A quantile with its 95 % interval over questions, by order statistics.
 
-    The interval has no upper end where too few questions lie above the quantile.
+    There is no interval where too few questions lie below or above the quantile.
     """
     values = np.sort(np.asarray(latency_ms, dtype=float))
     count = len(values)

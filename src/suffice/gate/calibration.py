@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.gate.features import LOCAL_FEATURE
+from suffice.numeric import multiply_rows
 
 Floats = npt.NDArray[np.floating[Any]]
 PLATT_C = 100.0  # against the penalty on the slope: it matters only where scores separate labels
@@ -209,7 +210,8 @@ class Correction:
         """(n,) log-odds and (n, names) standardized features to (n,) log-odds."""
         limits, weights = self._arrays
         within = np.minimum(np.maximum(features, -limits), limits)
-        return np.asarray(self.offset + self.slope * odds + within @ weights, dtype=np.float64)
+        moved = self.slope * odds + multiply_rows(within, weights)
+        return np.asarray(self.offset + moved, dtype=np.float64)
 
     @cached_property
     def _arrays(self) -> tuple[Floats, Floats]:

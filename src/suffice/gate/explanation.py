@@ -54,6 +54,7 @@ _OPENERS = FUNCTION_WORDS | set(
     "summarize tell".split()
 )
 _FILLERS = FUNCTION_WORDS | {"ll", "re", "ve"}  # also what contractions leave among the words
+_MARKS = "«»„“”‘’‹›¿¡…–—"  # that the rules for names take for letters
 _SUFFIX = re.compile(r"['’](?:d|ll|m|re|s|t|ve)$")
 
 
@@ -75,7 +76,7 @@ def explain_verdicts(
         missing = find_missing(evidence, extraction, description.p_absent[at])
         wanted = missing or action is not Action.ANSWER
         queries = suggest_queries(batch.questions[at], missing) if wanted else ()
-        reasons = occlusion.rank_reasons(effects[at], occlusion.view(row))
+        reasons = occlusion.rank_reasons(effects[at], occlusion.view(row), action)
         if search := searches[at]:
             reasons = (*reasons, Reason(SEARCH, 0.0, search))
         explanations.append(
@@ -144,8 +145,10 @@ class Occlusion:
         moves = np.diff(np.concatenate([start, steps]), axis=0)
         return steps[-1], np.concatenate([start, moves]).T
 
-    def rank_reasons(self, effects: Floats, view: FeatureView) -> tuple[Reason, ...]:
-        """The strongest effects of one question first, the start last; one has the verdict's sign.
+    def rank_reasons(
+        self, effects: Floats, view: FeatureView, action: Action
+    ) -> tuple[Reason, ...]:
+        """The strongest effects of one question first, the start last; one speaks for the action.
 
         Effects that are small beside the strongest did not move the verdict: they are left out.
         """
@@ -153,9 +156,10 @@ class Occlusion:
         ranked.sort(key=lambda pair: (-abs(pair[1]), pair[0]))
         least = max(MIN_EFFECT, MIN_SHARE * max(map(abs, parts)))
         shown = [pair for pair in ranked if abs(pair[1]) >= least][: MAX_SHOWN - 1]
-        low = sum(parts) < 0
-        if all((effect < 0) is not low for _, effect in (*shown, start)):
-            shown[MAX_SHOWN - 2 :] = [pair for pair in ranked if (pair[1] < 0) is low][:1]
+        sign = 1 if action is Action.ANSWER else -1
+        speaks = [pair for pair in ranked if sign * pair[1] > 0]
+        if speaks and all(sign * effect <= 0 for _, effect in (*shown, start)):
+            shown[MAX_SHOWN - 2 :] = speaks[:1]
         return tuple(
             Reason(family, round(effect, 4), self._words(family, effect, view))
             for family, effect in (*shown, start)
@@ -176,8 +180,7 @@ class Occlusion:
 
 
 def _singular(words: str) -> str:
-    words = re.sub(r"\b1 (document|time)s\b", r"1 \1", words)
-    return words.replace("1 relevant hits lead", "1 relevant hit leads")
+    return re.sub(r"\b1( \(usually \d+\))? (document|time)s\b", r"1\1 \2", words)
 
 
 class Fact(NamedTuple):
@@ -229,7 +232,7 @@ _FAMILIES: dict[str, tuple[str, tuple[Fact, ...]]] = {
         Fact(1, "greedy1", _share, "one hit alone holds {0} of what the question says"),
     )),
     "links": ("how the hits mention one another", (
-        Fact(-1, "dangling", _count, "{0} relevant hits lead to a name that no hit is about"),
+        Fact(-1, "dangling", _count, "relevant hits that lead to a name that no hit is about: {0}"),
         Fact(1, "bridged", _count, "the hits that the question names lead on to {0} of the others"),
         Fact(1, "links", _count, "the hits mention one another's titles {0} times"),
         Fact(1, "cov_linked", _share, "the most relevant hits hold {0} of what the question says"),
@@ -284,9 +287,10 @@ def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -
     dates = _question_dates(question)
     dated = " ".join(question[one.start : one.end] for one in dates)  # a "September 19" is no name
     names = list(map(display_name, extraction.absent_runs))
+    all_capitals = _capitals_say_nothing(question)
 
     def searchable(at: int) -> str:
-        if names[at] in dated or (question_names[at] and question.isupper()):
+        if names[at] in dated or (question_names[at] and all_capitals):
             return ""
         texts = "\n".join(one.text[:MAX_PASSAGE_CHARS] for one in evidence.documents.values())
         name = _searchable(names[at], question if question_names[at] else texts)
@@ -311,15 +315,25 @@ def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -
 
 def _searchable(name: str, text: str) -> str:
     """The name as it would be searched; "" if it is a date or only starts sentences of the text."""
-    words, text = name.split(), text.replace("’", "'")
+    words, text = name.strip(_MARKS).split(), text.replace("’", "'")
     while words and (words[0].islower() or _names_nothing(words[0])):
         words.pop(0)
     date = _DATE.search(kept := " ".join(words))
     if date and (date.start() == 0 or " " in date.group()):  # not the end of "Theresa May"
         kept = kept[: date.start()].rstrip()
-    if not kept or not re.search(rf"\b{re.escape(kept)}", text):  # the "Wh" of "kWh"
+    # With the rest of a version: the ".3" of "TLS 1.3". Not the "Wh" of "kWh".
+    found = re.search(rf"\b{re.escape(kept)}(?:(?<=\d)(?:\.\d+)+)?", text) if kept else None
+    if found is None:
         return ""
+    kept = found.group()
     return "" if " " not in kept and _only_starts(kept, text) else kept
+
+
+def _capitals_say_nothing(question: str) -> bool:
+    """Whether all words have capitals, also the small ones: "WHO IS ADA", "Who Is Ada"."""
+    words = [word for word in re.findall(r"\w+", question) if word[0].isalpha()]
+    small = any(word.lower() in FUNCTION_WORDS for word in words[1:])
+    return question.isupper() or (small and not any(word[0].islower() for word in words))
 
 
 def _contains(text: str, words: str) -> bool:
@@ -335,7 +349,7 @@ def _names_nothing(word: str) -> bool:
 def _only_starts(word: str, text: str) -> bool:
     """Whether the word stands only where a sentence starts, and not as the subject of its verb."""
     for place in re.finditer(rf"\b{re.escape(word)}\b(?:\W+(\w+))?", text):
-        before = text[max(place.start() - 8, 0) : place.start()].rstrip(" \"'“‘(*#>•|-")
+        before = text[max(place.start() - 8, 0) : place.start()].rstrip(" \"'“‘«„¿¡(*#>•|-")
         if (before and before[-1] not in ".!?:;\n") or place.group(1) in AUXILIARIES:
             return False
     return True

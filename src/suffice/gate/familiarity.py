@@ -25,7 +25,7 @@ from suffice.gate.features import SET_COLUMNS
 from suffice.gate.hits import NormalizedHits
 from suffice.gate.question import ParsedQuestion
 from suffice.lexicon import FUNCTION_WORDS, OTHER_FUNCTION_WORDS, OTHER_PARTICLES
-from suffice.numeric import log_odds_array, sigmoid
+from suffice.numeric import log_odds_array, multiply_rows, sigmoid
 from suffice.types import LOW_FAMILIARITY
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -232,8 +232,7 @@ class FormProfile:
         if value["titled"] == 0 and self.means[AT["titled"]] >= 0.5:
             sentences.append("No hit has a title; most training hits have one.")
         for name, what in (("length", "The hits are"), ("question_length", "The question is")):
-            if not low[name] <= value[name] <= high[name]:
-                sentences.append(_length_sentence(what, value[name], low[name], high[name]))
+            sentences += _length_sentence(what, value[name], low[name], high[name])
         if value["covered"] == 0 < low["covered"]:
             sentences.append("The question shares no word with any hit.")
         if not sentences:
@@ -247,12 +246,15 @@ class FormProfile:
         return _Space(*(np.array(one, dtype=float) for one in arrays))
 
 
-def _length_sentence(what: str, value: float, low: float, high: float) -> str:
+def _length_sentence(what: str, value: float, low: float, high: float) -> tuple[str, ...]:
+    """That a length is unusual; nothing unless the figures that are shown say so, too."""
     scale = BYTES_PER_WORD if what.startswith("The hits") else 1
-    words, least, most = (max(1, round(np.expm1(one) / scale)) for one in (value, low, high))
-    form = "short" if value < low else "long"
+    words, least, most = (round(np.expm1(one) / scale) for one in (value, low, high))
+    if least <= words <= most:
+        return ()
+    form = "short" if words < least else "long"
     about = f"about {words:,} word{'' if words == 1 else 's'}"
-    return f"{what} unusually {form}: {about}, in training {least:,} to {most:,}."
+    return (f"{what} unusually {form}: {about}, in training {least:,} to {most:,}.",)
 
 
 @dataclass(frozen=True)
@@ -279,7 +281,7 @@ class _Space:
     def distances(self, table: Floats) -> Floats:
         """From the nearest centre: (questions,)."""
         whiten, centres = self._whitened
-        apart = ((table - self.means) @ whiten)[:, None] - centres
+        apart = multiply_rows(table - self.means, whiten)[:, None] - centres
         return np.asarray((apart * apart).sum(2).min(1))
 
     def farthest_column(self, row: Floats) -> int:

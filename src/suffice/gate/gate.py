@@ -65,7 +65,7 @@ from suffice.gate.policy import (
 )
 from suffice.gate.question import ParsedQuestion, WordTable, parse_question
 from suffice.gate.reader import Reader
-from suffice.gate.stuffing_filter import StuffingFilter
+from suffice.gate.stuffing_filter import StuffingFilter, filter_notes
 from suffice.numeric import log_odds_array, sigmoid
 from suffice.protocols import Encoder, Judge, Reranker, component_name
 from suffice.storage import (
@@ -134,9 +134,11 @@ class _JudgedBatch:
         effects = self.consultation.effects.tolist()
         for one, record, effect in zip(explanations, self.records, effects, strict=True):
             if record is not None and record.p_judge is not None and effect:
-                said = "complete" if record.p_judge >= 0.5 else "incomplete"
-                words = f"the judge finds the hits {said}, with a chance of {record.p_judge:.2f}"
-                one = {**one, "reasons": (Reason("judge", effect, words), *one["reasons"])}
+                words = f"the judge gives the hits a chance of {record.p_judge:.2f} to be complete"
+                if (record.p_judge < 0.5) is not (effect < 0):  # one that says yes to nearly all
+                    words += f", {'less' if effect < 0 else 'more'} than it gives others"
+                reason = Reason("judge", round(effect, 4), words)
+                one = {**one, "reasons": (reason, *one["reasons"])}
             found.append(one)
         return found
 
@@ -244,9 +246,12 @@ class Gate:
         familiar = zip(familiarity.values.tolist(), familiarity.reasons, strict=True)
         unread = [one.notes for one in batch.readings] if batch.readings else [()] * len(actions)
         why_not = [()] * len(actions) if judged is None else judged.notes
+        dropped: Sequence[tuple[str, ...]] = [()] * len(actions)
+        if self.stuffing_filter is not None:
+            dropped = list(map(filter_notes, hits, batch.hits))
         notes = [
-            (*one.notes, *more, *about)
-            for one, more, about in zip(hits, unread, why_not, strict=True)
+            (*one.notes, *stuffed, *more, *about)
+            for one, stuffed, more, about in zip(hits, dropped, unread, why_not, strict=True)
         ]
         records = [None] * len(actions) if judged is None else judged.records
         verdicts = zip(estimates, actions, explanations, familiar, notes, records, strict=True)

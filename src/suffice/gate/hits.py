@@ -65,6 +65,7 @@ class NormalizedHits:
 
     evidence: Evidence
     duplicates: Mapping[DocId, tuple[DocId, ...]] = field(default_factory=dict)
+    cut: bool = False  # there were more
 
     @property
     def question(self) -> str:
@@ -88,11 +89,14 @@ class NormalizedHits:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the gate cannot read, in a sentence."""
-        if not (blank := self.blank):
-            return ()
-        of = f"{blank:,} of {len(self.evidence.hits):,} hits"
-        return (f"No text came with {of}: pass documents=, or hits that have their text.",)
+        """What the gate does not or cannot read, in sentences."""
+        blank, count = self.blank, len(self.evidence.hits)
+        no_text = (
+            f"No text came with {blank:,} of {count:,} hits: "
+            "pass documents=, or hits that have their text."
+        )
+        found = ((f"Only the first {count:,} distinct hits were read.", self.cut), (no_text, blank))
+        return tuple(sentence for sentence, is_so in found if is_so)
 
     def stands_for(self, doc_id: DocId) -> tuple[DocId, ...]:
         """The hit's id and those of its duplicates."""
@@ -120,8 +124,9 @@ def normalize_hits(
     found: dict[DocId, Document] = {}
     by_text: dict[str, DocId] = {}
     duplicates: dict[DocId, tuple[DocId, ...]] = {}
+    cut = False
     for place, hit in enumerate(islice(hits, MAX_HITS), start=1):
-        if k is not None and len(kept) >= k:
+        if cut := k is not None and len(kept) >= k:
             break
         document, one = _parse_hit(hit, place, documents or {})
         first = document.doc_id if document.doc_id in found else by_text.get(document.text)
@@ -132,7 +137,7 @@ def normalize_hits(
         found[document.doc_id] = document
         if document.text:
             by_text[document.text] = document.doc_id
-    return NormalizedHits(Evidence(Question("", question), tuple(kept), found), duplicates)
+    return NormalizedHits(Evidence(Question("", question), tuple(kept), found), duplicates, cut)
 
 
 def unpack_pair(pair: Any) -> tuple[Any, Any, Any]:

@@ -485,13 +485,12 @@ class Cascade:
         try:
             found = self.judge.judge([lists[row] for row in rows])
         except Exception as error:  # noqa: BLE001 - whatever a judge does, the gate has a verdict
-            found = [Opinion(None, error=f"{type(error).__name__}: {error}"[:200])] * len(rows)
-        if len(found) != len(rows):
+            # No more than the kind of error: its words may quote a hit.
+            found = [Opinion(None, error=type(error).__name__)] * len(rows)
+        if not isinstance(found, Sequence) or len(found) != len(rows):
             found = [Opinion(None, error="the judge did not return one opinion a list")] * len(rows)
         with self._lock:
-            for row, one in zip(rows, found, strict=True):
-                if one.log_odds is not None and not math.isfinite(one.log_odds):
-                    one = replace(one, log_odds=None, error="the judge's log-odds are not finite")
+            for row, one in zip(rows, map(_usable, found), strict=True):
                 opinions[row] = one
                 failed = one.log_odds is None
                 self.failed += failed
@@ -530,6 +529,18 @@ class Cascade:
                 scores, sure = (np.array(one) for one in zip(*self._agreement, strict=True))
                 name = component_name(self.judge)
                 self.calibration = JudgeCalibration.fit(name, scores, sure)
+
+
+def _usable(said: Any) -> Opinion:
+    """The opinion, without log-odds where it makes no sense: others write judges."""
+    if not isinstance(said, Opinion) or not isinstance(said.cost, Cost):
+        return Opinion(None, error="the judge returned something that is no opinion")
+    odds = said.log_odds
+    if odds is None:
+        return said
+    if not isinstance(odds, int | float | np.number) or not math.isfinite(odds):
+        return replace(said, log_odds=None, error="the judge's log-odds are not a finite number")
+    return said
 
 
 def judged_record(judge: str, said: Opinion, p_before: float, action_before: Action) -> JudgeReport:

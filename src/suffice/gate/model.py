@@ -44,7 +44,7 @@ from suffice.gate.features import (
     Feature,
 )
 from suffice.gate.question import ParsedQuestion, QuestionModel, WordTable, question_features
-from suffice.numeric import log_odds, log_odds_array, sigmoid
+from suffice.numeric import log_odds, log_odds_array, multiply_rows, sigmoid
 from suffice.storage import write_atomically
 from suffice.storage.artefacts import OnnxTrees, data_errors, read_json
 
@@ -523,7 +523,8 @@ class Ensemble:
     def log_odds(self, rows: Floats) -> Floats:
         """(rows, columns) to (rows,)."""
         weights, offsets = self._lines
-        lines = np.minimum(np.maximum(rows @ weights + offsets, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
+        lines = multiply_rows(rows, weights) + offsets
+        lines = np.minimum(np.maximum(lines, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
         p = np.array([self.boosted.p(rows), self.extra.p(rows)], dtype=float)
         free = lines[:, 0] + log_odds_array(p, least=MIN_PROBABILITY).sum(0)
         return np.asarray((1 - self.share) * free / 3 + self.share * lines[:, 1])

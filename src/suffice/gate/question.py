@@ -29,6 +29,7 @@ import numpy.typing as npt
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.gate.features import QUESTION_COLUMNS
 from suffice.lexicon import AUXILIARIES, PREPOSITIONS
+from suffice.numeric import multiply_rows
 from suffice.storage import open_artefact, write_atomically
 from suffice.storage.artefacts import data_errors, read_array, read_json
 
@@ -438,8 +439,9 @@ class QuestionModel:
         at, scales, starts = self._look_up(questions)
         grams = np.add.reduceat(self._table.take(at, axis=0), starts, axis=0)
         grams = grams * np.array(scales, dtype=np.float32)[:, None]
-        meaning = self._mean_vectors(questions) @ self._vector_weights
-        return np.asarray(grams + rows @ self._structure_weights + meaning + self._offset)
+        meaning = multiply_rows(self._mean_vectors(questions), self._vector_weights)
+        structure = multiply_rows(rows, self._structure_weights)
+        return np.asarray(grams + structure + meaning + self._offset)
 
     def _check_fitted(self) -> None:
         if not self.targets:

@@ -176,6 +176,16 @@ def _keep_hits(hits: NormalizedHits, kept: Sequence[bool]) -> NormalizedHits:
     return NormalizedHits(replace(hits.evidence, hits=left), duplicates)
 
 
+def filter_notes(given: NormalizedHits, kept: NormalizedHits) -> tuple[str, ...]:
+    """How many hits were dropped, in a sentence: a verdict must not seem to be about them."""
+    count = len(given.evidence.hits)
+    if not (dropped := count - len(kept.evidence.hits)):
+        return ()
+    return (
+        f"Not read: {dropped:,} of {count:,} hits, which seem stuffed with the question's words.",
+    )
+
+
 class _Cluster(NamedTuple):
     weight: float
     start: int

@@ -353,9 +353,8 @@ class _Reply:
 class ModelJudge:
     """A language model as a `suffice.protocols.Judge`.
 
-    `seconds` bounds one list with its votes. `cache` is a file that keeps opinions; without it they
-    are kept in memory. An opinion on the same question and hits is never asked for twice, but what
-    failed is.
+    `cache` is a file that keeps opinions; without it they are kept in memory. An opinion on the
+    same question and hits is never asked for twice, but what failed is.
     """
 
     def __init__(
@@ -379,7 +378,9 @@ class ModelJudge:
         return f"ModelJudge({self.name!r})"
 
     def within(self, seconds: float) -> ModelJudge:
-        """The same judge, and the same cache, with at most so many seconds for a list."""
+        """The same judge, and the same cache, with at most so many seconds for an answer about a
+        list; where it has to vote, for its votes as many again.
+        """
         within = getattr(self.model, "within", None)
         hurried = object.__new__(ModelJudge)
         hurried.__dict__.update(self.__dict__)

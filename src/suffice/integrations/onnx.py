@@ -218,18 +218,18 @@ def _read_pooling(file: Path) -> str:
 
 
 def _open_encoder_folder(folder: Path) -> Encoder:
-    prefix = BGE_PREFIX if folder.name.startswith("bge") else ""
+    prefix = BGE_PREFIX if folder.resolve().name.startswith("bge") else ""
     return OnnxEncoder(folder, query_prefix=prefix)
 
 
 def open_encoder(name: str | Path) -> Encoder:
     """The registered encoder of this name, or the ONNX folder; bge-... gets bge's prefix."""
-    return ENCODERS.get(str(name))()
+    return _open_encoder_folder(name) if isinstance(name, Path) else ENCODERS.get(name)()
 
 
 def open_reranker(name: str | Path) -> Reranker:
     """The registered reranker of this name, or the ONNX folder at this path."""
-    return RERANKERS.get(str(name))()
+    return OnnxReranker(name) if isinstance(name, Path) else RERANKERS.get(name)()
 
 
 def bge_small(**options: Any) -> Encoder:

@@ -377,10 +377,14 @@ def _token_scores(choice: Any) -> tuple[dict[str, float], ...]:
 def _token_score(one: Any) -> dict[str, float]:
     """The token first, then the runners-up; empty where it makes no sense."""
     found: dict[str, float] = {}
-    for each in (one, *(one.get("top_logprobs") or ())) if isinstance(one, dict) else ():
+    others = one.get("top_logprobs") if isinstance(one, dict) else None
+    for each in (one, *(others if isinstance(others, list) else ())):
+        if not isinstance(each, dict):
+            continue
         token, value = each.get("token"), each.get("logprob")
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if isinstance(token, str) and number and value <= 1e-6:
+        if not isinstance(token, str) or not isinstance(value, int | float):
+            continue
+        if not isinstance(value, bool) and value <= 1e-6:
             found.setdefault(token, float(value))
     return found
 

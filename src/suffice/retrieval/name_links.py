@@ -60,8 +60,10 @@ _INSIDE = frozenset(
     "a al an and at bin da de del della den der di du for from ibn in la le of on the to v van von"
     " with".split()
 )
+# A look ahead has a limit: one may begin after each colon of "a:a:a:…".
 _CODE = re.compile(
-    r"(?<![\w.,/-])(?=[a-z0-9])(?:(?=[\w./:-]*[a-z])(?=[\w./:-]*\d)[a-z0-9]\w*(?:[./:-]\w+)*"
+    r"(?<![\w.,/-])(?=[a-z0-9])"
+    r"(?:(?=[\w./:-]{0,100}[a-z])(?=[\w./:-]{0,100}\d)[a-z0-9]\w*(?:[./:-]\w+)*"
     r"|\d+(?:[.-]\d+){2,3}|\d{4,12})(?![\w/-]|[.,]\d)"
 )
 _NO_CODE = re.compile(r"(?:1\d|20)\d\d(?:-\d\d)?|\d+-?[a-z]+")

@@ -137,7 +137,8 @@ class _CachedSearcher:
 
 
 # A forked process must neither use nor close SQLite's connections: closing would undo the parent's
-# locks. A child leaves them as they are and opens its own.
+# locks. It also inherits SQLite's record of those locks, but not the locks. So idle connections are
+# closed before a fork; a child leaves those in use as they are and opens its own.
 _OPEN_STORES: weakref.WeakSet[EmbeddedStore] = weakref.WeakSet()
 _ABANDONED: list[SqliteDocuments | None] = []
 
@@ -438,6 +439,13 @@ class EmbeddedStore:
                 return
         database.close()
 
+    def _before_fork(self) -> None:
+        with self._guard:
+            idle = [*self._idle, *filter(None, [self._watch])]
+            self._idle, self._watch = [], None
+        for database in idle:
+            database.close()
+
     def _after_fork(self) -> None:
         """In the child: start with nothing open and with locks that no parent's thread holds."""
         _ABANDONED.extend([*self._idle, self._watch])
@@ -469,10 +477,15 @@ def _open_at_generation(path: Path, generation: int) -> EmbeddedStore:
     return store
 
 
+def _close_before_fork() -> None:
+    for store in list(_OPEN_STORES):
+        store._before_fork()
+
+
 def _reset_after_fork() -> None:
     for store in list(_OPEN_STORES):
         store._after_fork()
 
 
-os.register_at_fork(after_in_child=_reset_after_fork)
+os.register_at_fork(before=_close_before_fork, after_in_child=_reset_after_fork)
 STORES.add("embedded", EmbeddedStore)
