@@ -59,7 +59,7 @@ def test_errors_come_before_the_work(words: list[str], says: str, corpus: Path) 
 def test_without_a_corpus_it_says_what_one_looks_like(tmp_path: Path) -> None:
     nothing = suffice("grade", "--out", tmp_path / "made")
     assert nothing.exit_code == 2
-    assert "no corpus is given" in nothing.stderr
+    assert "the corpus is missing" in nothing.stderr
     folder = grade(tmp_path)
     assert folder.exit_code == 2
     assert "no documents.jsonl and no corpus.jsonl" in folder.stderr
