@@ -116,4 +116,4 @@ def test_the_command_filters_and_refuses_what_it_cannot(library: Library, tmp_pa
     assert "not valid JSON" in suffice(*words, "--filter", "{").stderr
     file = tmp_path / "trace.jsonl"
     refused = suffice("ask", library.path, "--replay", file, "--filter", "auto")
-    assert "a replay has the filter of its trace" in refused.stderr
+    assert "--filter does not go with --replay" in refused.stderr

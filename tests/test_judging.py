@@ -196,7 +196,7 @@ def test_check_with_a_judge_says_what_it_did(tmp_path: Path) -> None:
     unsure = tmp_path / "unsure.json"
     unsure.write_text(json.dumps(["Paris is the capital of France."]), encoding="utf-8")
     alone = suffice("check", "What is the capital of France?", "--hits", unsure, "--judge", "m")
-    assert "the judge was not asked about it: no weight yet" in alone.output
+    assert "the judge was not asked: no weight yet" in alone.output
     for wrong in (("--judge-limit", "share=0.1"), ("--judge", url, "--judge-limit", "shares=1")):
         refused = suffice("check", QUESTION, "--hits", hits, *wrong)
         assert refused.exit_code == 2
