@@ -515,7 +515,7 @@ def test_the_command_lists_what_it_skipped_and_says_the_next_step(tmp_path: Path
         app, ["build", str(tmp_path / "home"), "--out", str(tmp_path / "lib"), "--encoder", "none"]
     )
     assert "b.txt: is a binary file" in result.output
-    assert "ignored 1 files of other types: .png (1)" in result.output
+    assert "ignored 1 file of other types: .png (1)" in result.output
     assert "1 added, 0 replaced, 0 removed, 0 unchanged" in result.output
     assert 'next: suffice check "your question" --library' in result.output
 

@@ -47,8 +47,8 @@ def pages() -> dict[Path, str]:
         )
         for name, row in study.get("left_out", {}).items()
     ]
-    chosen = f"""**How the level was chosen.** On other questions (part *stack*), each source judged by weights that were fitted
-without it. The level is the lowest from which three quarters of the answers given are right in every source with
+    chosen = f"""**How the threshold was chosen.** We used other questions (part *stack*), and evaluated each source with weights fitted
+without it. The threshold is the lowest at which three quarters of the answers given are right in every source with
 at least five of them.
 
 {table(("source", "questions", "answered", "right of those given"), left_out)}
@@ -57,24 +57,23 @@ at least five of them.
 
     {COMMAND.format(questions=study["questions"])}
 
-Eight passages each: those that are needed and others that look right; then again without one that
-is needed, where any answer is wrong. Questions with and without: the third column. EM, F1 and
-*right* (F1 of at least 0.5) are of the best answer to complete lists, whatever its probability.
-*Answered*, *right of those given* and *abstained* are at the level of `ask`, {study["level"]}; *handled right* is the share
-of all lists with a right answer given, or none given where something is missing. Half of all lists are incomplete
-here; where fewer are, more of the answers given are right. Lists are read as `ask` reads them, but there is no
-search, no plan and no gate: the whole loop is on [PAR-RAG reproduced](par-rag.md), by rules, and with the reader
-beside a language model.
+Each list has eight passages: the needed ones and others that look relevant. Each question is asked again with a needed passage
+removed; any answer is then wrong. The third column has the number of complete and of incomplete lists. EM, F1 and *right* (F1 of
+at least 0.5) are for the best answer to complete lists, whatever its probability. *Answered*, *right of those given* and
+*abstained* use the threshold of `ask`, {study["level"]}. *Handled right* is the share of all lists with a right answer, or with
+no answer if something is missing. Half of the lists here are incomplete; if fewer are, more of the answers given are right.
+The lists are read as in `ask`, but without search, plan and gate. [PAR-RAG reproduced](par-rag.md) has the whole loop, by rules,
+and with the reader beside a language model.
 
 {table(head, rows)}
-**Can the probability be trusted?** All lists above, by what the reader says of its answer:
+**Can the probability be trusted?** All lists above, by the reader's probability of its answer:
 
 {table(("lists", "mean probability", "right"), bins)}
 {chosen if left_out else ""}
-[Decision 36](../decisions/0036-answers.md) says how it is learned. Of 20 answers a share of 0.75 is good for 0.1 either way, of
-five for 0.2. The reader learned from other questions of the sources that are *seen*. *direction* are pairs about who did
-what to whom (`research/direction`): the rules that check roles were written with those of *read* at hand; nobody
-looked at those of *kept* before.{" " + study["note"] if "note" in study else ""}
+[Decision 36](../decisions/0036-answers.md) explains how it is learned. With 20 answers, a share of 0.75 has a standard error of
+about 0.1; with five, about 0.2. The reader was trained on other questions of the sources marked *seen*. *direction* has pairs about
+who did what to whom (`research/direction`). We wrote the rules that check roles while looking at the pairs of *read*; the pairs of
+*kept* were not looked at before.{" " + study["note"] if "note" in study else ""}
 """
     return {RESULTS / "answers.md": text}
 

@@ -22,7 +22,7 @@ def guarantees() -> str:
     figures = {part: load_figures(part) for part in PARTS}
     lines = [
         "# Guarantees\n",
-        "Each guarantee with the tests that prove it, its last measurement, and what it does not cover. `make robustness "
+        "This page lists each guarantee with its tests, its last measurement, and what it does not cover. `make robustness "
         "WRITE=1` measures everything again, `python -m robustness PART --write` one part. The threat model is in "
         "`SECURITY.md`.\n",
     ]

@@ -16,8 +16,8 @@ READ = "python -m suffice_research.judge_study read --data $DATA"
 COMMAND = "python -m suffice_research.judge_study measure --study judge.json"
 PROMPTS = "python -m suffice_research.judge_study prompts --data $DATA --out prompts.jsonl"
 BEFORE_CONTROLS = (
-    " Its answers, and the tokens and seconds, are of a prompt with the question alone, before control questions; nothing says how "
-    "often this judge gets those wrong."
+    " Its answers, tokens and seconds come from an earlier prompt without control questions; how often this judge fails "
+    "those was not measured."
 )
 
 
@@ -48,15 +48,15 @@ def _verdict(study: Study) -> Iterator[str]:
     lows = [one.low for one in gains if isinstance(one, Interval) and one.low is not None]
     if max(lows, default=0.0) <= 0:
         yield (
-            "This judge gains nothing: no interval of a gain lies above 0. It says yes to nearly every list, and so has little "
-            "weight or none; where it has none, no question is sent and the gate stays as it is. A stronger judge was not measured."
+            "This judge does not help: no interval of a gain lies above 0. It says yes to nearly every list, so it gets little "
+            "weight or none. Without weight, no question is sent and the gate stays as it is. A stronger judge was not measured."
         )
     if worse:
-        yield f"Gate and judge are worse than the gate alone, beyond noise: {'; '.join(worse)}."
+        yield f"Gate and judge together are significantly worse than the gate alone: {'; '.join(worse)}."
     else:
         yield (
-            "Gate and judge are nowhere worse than the gate alone beyond noise: by no share, in AUROC, Brier score or right decisions, "
-            "with labels of the domain, of the other domains, or none."
+            "Gate and judge together are never significantly worse than the gate alone: for no share, in AUROC, Brier score or right "
+            "decisions, with labels of the domain, of the other domains, or none."
         )
 
 
@@ -64,12 +64,12 @@ def _lines(study: Study) -> Iterator[str]:
     yield f"# {study.title}\n"
     yield f"    {READ}\n    {COMMAND}\n"
     yield (
-        f"The judge is {study.settings['model']}; the gate is the standard one that ships. What the judge said, and what the gate "
-        f"said, is in `research/judge/README.md`; the judge's prompts again: `{PROMPTS}`. Everyday text: our own files that are "
-        "kept for judging, drawn lists; COVID-QA: what BM25 finds. Neither gate nor reader has seen these. Wikipedia: what BM25 finds "
-        "for test questions of HotpotQA, 2WikiMultiHopQA and MuSiQue, sets that the gate knows by other questions. The judge may have "
-        f"seen any of the public sets when it was trained.{'' if study.settings['controls'] else BEFORE_CONTROLS} In brackets: 95 % bootstrap interval over questions. "
-        "How to use a judge: [let a model decide the hard ones](../howto/judge.md).\n"
+        f"The judge is {study.settings['model']}; the gate is the shipped standard gate. `research/judge/README.md` describes the "
+        f"stored answers of both; `{PROMPTS}` writes the judge's prompts. Everyday text is drawn lists from our own held-out "
+        "files, and COVID-QA is hits of BM25; neither gate nor reader was trained on these. Wikipedia is hits of BM25 for test "
+        "questions of HotpotQA, 2WikiMultiHopQA and MuSiQue; the gate was trained on other questions of these sets. The judge may have "
+        f"been trained on any of the public sets.{'' if study.settings['controls'] else BEFORE_CONTROLS} Brackets show 95 % bootstrap intervals over questions. "
+        "To use a judge, see [let a model decide the hard ones](../howto/judge.md).\n"
     )
     yield from (f"- {line}" for line in (*_verdict(study), *study.summary))
     yield ""

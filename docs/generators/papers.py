@@ -24,15 +24,14 @@ BEGIN, END = "<!-- items: made by `make docs` -->\n", "<!-- end of items -->"
 STATES = ("done", "changed", "not done")
 INTRODUCTION = """# The five papers, and the one loop
 
-suffice grew out of five papers. Each is reproduced on its own, with the paper's figures beside ours; together they are one
-loop, which none of them has: a corpus gives questions with known evidence, these fit a gate, the gate watches the search and
-the answers, and a report says by hops and distance where it is weak.
+suffice grew out of five papers. We reproduce each one, with the paper's figures beside ours. Together they form a loop that
+none of them has: a corpus yields questions with known evidence, these fit a gate, the gate controls search and answers, and a
+report shows errors by hops and distance.
 
 ![The loop: corpus, questions, gate, search, answers, and the papers that each part comes from](images/loop.svg)
 
-*Done*: as in the paper, as far as its text says how. *Changed*: something else stands in its place, and the row says why.
-*Not done*: the row says why not. In parentheses: the paper's figure, and where a table has it, how far ours is from it.
-`suffice reproduce PAPER --items` prints the same list.
+*Done* means as in the paper, as far as its text specifies it. *Changed* and *not done* come with the reason. Parentheses show
+the paper's figure and, where a table has it, the difference from ours. `suffice reproduce PAPER --items` prints the same list.
 """
 
 

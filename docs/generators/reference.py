@@ -92,12 +92,12 @@ def metrics() -> str:
 
 
 LEVELS = {
-    "hit": "Of each hit: which of them are evidence?",
-    "absent": "Of each name that no hit is about: is it missing evidence?",
-    "question": "Of the question alone: what does it ask for, and how many documents does it need?",
-    "set": "Of the whole set of hits.",
-    "beside": "Of each hit, where other retrievers' runs are given.",
-    "gate": "What the gate looks at: the answers of those models, and the figures of the whole set.",
+    "hit": "For each hit: is it evidence?",
+    "absent": "For each name that no hit is about: is it missing evidence?",
+    "question": "For the question alone: what does it ask for, and how many documents does it need?",
+    "set": "For the whole set of hits.",
+    "beside": "For each hit, if runs of other retrievers are given.",
+    "gate": "The inputs of the gate: the outputs of the models above, and the features of the whole set.",
 }
 
 EXTRA_FEATURES = (
@@ -138,7 +138,7 @@ def features() -> str:
         lines += [f"## {title}\n", f"{says}\n", table(("feature", "level", "meaning"), rows)]
     lines += [
         "## Only in a hardened gate\n",
-        "What its stuffing filter uses beside the above: see `suffice.gate.stuffing_filter`.\n",
+        "The stuffing filter also uses these features: see `suffice.gate.stuffing_filter`.\n",
     ]
     lines.append(
         table(
@@ -314,7 +314,7 @@ WRITTEN_FORMATS = {
     ),
     "suffice.evaluation.study.VERSION": (
         "a study: JSON of tables and figures",
-        "`suffice reproduce --out`, `suffice demo`",
+        "`suffice reproduce --out`",
     ),
     "suffice.evaluation.retrieval.VERSION": (
         "a run of retrievers: JSON",
@@ -325,7 +325,7 @@ WRITTEN_FORMATS = {
         "`suffice grade --out`, `suffice improve --out`",
     ),
     "suffice.gate.gate.STOP_VERSION": (
-        "how a gate judges what a search stops at: a folder of JSON",
+        "the calibration of a gate where a search stops: a folder of JSON",
         "`python -m suffice_research.training.stop_calibration`; it ships",
     ),
     "suffice.answering.traces.TRACE_VERSION": (
@@ -388,7 +388,7 @@ def formats() -> str:
             "## Written\n",
             f"A folder is an artefact: its `{MANIFEST}` holds kind, version, settings, seed, the hashes of inputs and files, "
             "and the package versions. suffice writes to a temporary name and renames, so a crash leaves the old state or the "
-            "new one. Another version is refused with the command that rebuilds it. Nothing is pickled.\n",
+            "new one. If the version differs, the error names the command that rebuilds it. Nothing is pickled.\n",
             table(("what", "version", "written by", "constant"), rows),
             "## Read\n",
             "With `--dataset NAME --path FILE_OR_FOLDER`, or `suffice.datasets.load(NAME, PATH)`.\n",
@@ -397,7 +397,7 @@ def formats() -> str:
             f"{inspect.getdoc(jsonl)}\n",
             "## Hits and labelled questions\n",
             "`suffice check --hits` and `--batch`, `/v1/check` and `Gate.check` take hits of any usual shape: "
-            "[check](../howto/check.md). `suffice adapt` takes labels of many shapes: [adapt](../howto/adapt.md). `suffice fit --examples` takes JSON Lines of `question`, `hits` and `gold`: "
+            "[check](../howto/check.md). `suffice adapt` takes labels of many shapes: [adapt](../howto/adapt.md). `suffice fit --examples` takes JSON Lines with `question`, `hits` and `gold`: "
             "[fit a gate](../howto/fit-a-gate.md). `suffice serve --label` takes JSON Lines of `question` and `hits`, and appends "
             "labels to another file: [label questions](../howto/label.md).\n",
         ]
@@ -447,7 +447,7 @@ VARIABLES = {
 }
 DEVELOPMENT_VARIABLES = {
     "SUFFICE_DATA": (
-        "the folder of real data sets: tests, benchmarks, `make results`",
+        "the folder of public data sets, for tests, benchmarks and `make results`",
         "`../shared/data`",
     ),
     "QDRANT_URL": (

@@ -47,9 +47,9 @@ EXPERIMENTS = (
     Experiment(
         "controlled",
         "The controlled collection, beside MAGAF's Table 3",
-        "The TF-IDF row is a setting of the generator (decision 4). MAGAF gives no weights for the other blends; ours were "
-        "chosen near its rows after seeing results (decision 6), so that hybrid-metagraph stands first is no finding: a 1:1 "
-        "dense-proxy would stand above it. The distance of the metadata-aware retrievers from plain TF-IDF is a finding.",
+        "The generator is tuned to the TF-IDF row (decision 4). MAGAF gives no weights for the other blends; we chose ours "
+        "close to its rows after seeing results (decision 6). The first place of hybrid-metagraph is therefore not a finding: a 1:1 "
+        "dense-proxy would be above it. The gap between the metadata-aware retrievers and plain TF-IDF is a finding.",
         "--collection controlled --retriever tfidf,metadata-tfidf,dense-proxy,graph,hybrid-metagraph,bm25,hybrid --k 2,4,8",
         ("recall", "complete", "ndcg", "mrr"),
         (magaf_published.TABLE_3,),
@@ -57,7 +57,7 @@ EXPERIMENTS = (
     Experiment(
         "frames",
         "FRAMES, titles only, beside the paper's Tables 4 and 5",
-        "Recall is the paper's coverage, complete its strict correctness. Which links count: decision 3.",
+        "Recall is the paper's coverage, and complete is its strict correctness. Decision 3 says which links count.",
         "--dataset frames --path $DATA/frames/test.tsv --retriever bm25-title,hybrid-title-paper,tfidf-char,tfidf-word --k 4,8,10,15,25",
         ("recall", "complete", "mrr"),
         (published_module.TABLE_4, published_module.TABLE_5),
@@ -66,8 +66,8 @@ EXPERIMENTS = (
         Experiment(
             name,
             title,
-            "A sample of the questions, a pooled corpus, static embeddings. The bridge retriever learned from these questions: "
-            "its figures, on folds and with the data set left out, have a page of their own.",
+            "A sample of the questions, a pooled corpus, static embeddings. The bridge retriever was trained on these questions: "
+            "its figures, by folds and with the data set left out, are on [their own page](bridge.md).",
             f"{WIKI.format(name)} --retriever bm25,dense,hybrid,rrf,graph,ppr,iterative --k 2,5,10",
             metrics,
         )
@@ -80,7 +80,7 @@ EXPERIMENTS = (
     Experiment(
         "multihop_rag",
         "MultiHop-RAG",
-        "Bodies are partial in our copy, so retrieval is easier than on the full corpus: compare rows, not published figures.",
+        "Our copy has only parts of the articles, so retrieval is easier than on the full corpus: compare rows, not published figures.",
         "--dataset multihop_rag --path $DATA/multihop_rag --retriever tfidf,bm25,dense,hybrid,hybrid-metagraph --k 4,10",
         ("recall", "complete", "mrr", "hits"),
     ),
@@ -98,9 +98,9 @@ def retrieval_pages() -> dict[Path, str]:
 def retrieval_page() -> str:
     """docs/results/retrieval.md"""
     lines = [
-        "# Retrieval: what was measured\n",
-        "In brackets: 95 % bootstrap interval over questions. In parentheses: the paper's figure. `$DATA` is the folder of "
-        "real data (see CONTRIBUTING). All of it again: `make results docs`.\n",
+        "# Retrieval: results\n",
+        "Brackets show 95 % bootstrap intervals over questions; parentheses show the paper's figures. `$DATA` is the folder of "
+        "public data (see CONTRIBUTING). To measure all of it again, run `make results docs`.\n",
     ]
     for experiment in EXPERIMENTS:
         if experiment.stored.is_file():
@@ -243,22 +243,22 @@ def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
     yield f"    {study_command(study.name)}\n"
     if first:
         yield (
-            "The first command takes the model's answers from where they are stored, so that nobody is asked. They were given once, on "
-            "another machine, by the Q4_K_M file of the model, without the JSON schema that the second command sends to a server.\n"
+            "The first command loads the stored answers of the model, so no model is needed. They come from one run on another machine, "
+            "with the Q4_K_M file of the model and without the JSON schema that the second command sends to a server.\n"
         )
     scores = STORED_SCORES.get(study.name)
     if scores is not None and scores.is_file():
         stored, int8 = load_scores(scores), load_scores(INT8_SCORES)
         pairs, correlation, apart = compare_scores(stored, int8)
         yield (
-            f"It also takes the {len(stored):,} scores of the cross-encoder, made on {stored.made_on}. The model is distributed in int8, and "
-            f"so the second command would run it; {pairs:,} pairs were read so, too, on {int8.made_on}: the correlation is "
-            f"{correlation:.4f}, the mean absolute difference {apart:.2f} where scores have a standard deviation of "
-            f"{stored.score.std():.1f}. To make them on your machine, leave `--scores` out: hours, and a stopped run goes on.\n"
+            f"It also loads {len(stored):,} scores of the cross-encoder, computed on {stored.made_on}. The second command would run the "
+            f"model in int8, as it is distributed. We also scored {pairs:,} pairs in int8, on {int8.made_on}: the correlation is "
+            f"{correlation:.4f}, and the mean absolute difference is {apart:.2f}, where scores have a standard deviation of "
+            f"{stored.score.std():.1f}. To compute the scores on your machine, leave out `--scores`; it takes hours and is resumable.\n"
         )
     yield (
-        f"Seed {study.seed}. In brackets: 95 % bootstrap interval over questions. In parentheses: the paper's figure, and how "
-        "far ours is from it. `$DATA` is the folder of real data (see CONTRIBUTING).\n"
+        f"Seed {study.seed}. Brackets show 95 % bootstrap intervals over questions. Parentheses show the paper's figure and the "
+        "difference from it. `$DATA` is the folder of public data (see CONTRIBUTING).\n"
     )
     yield from (f"- {line}" for line in study.summary)
     yield ""
@@ -266,7 +266,7 @@ def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
     if with_model is not None:
         yield from _model_lines(with_model)
     if study.notes:
-        yield "## Where it differs from the paper in kind, and why\n"
+        yield "## Differences from the paper, and why\n"
         yield from (f"- {line}" for line in study.notes)
         yield ""
     files = [f"- `{name}` sha256 {digest}" for name, digest in sorted(study.data.items())]
@@ -295,10 +295,10 @@ def _model_lines(study: Study) -> Iterator[str]:
     yield f"    {MODEL_COMMAND.format(study.name, study.name)}\n"
     yield (
         f"The model is {study.settings['model']}, {study.settings['workers']} questions at a time. A GGUF file is served by "
-        "xllamacpp; add `--base-url` for a server of your own. Stop it and type it again: it goes on where it ended. "
-        "The stored rows were made on a GPU, in half precision, by `python -m suffice_research.training.model_server`, which "
-        "tells the model the JSON schema and enforces none; llama.cpp enforces it and rounds otherwise, so single answers may "
-        f"differ.{f' They are of commit {study.commit[:8]}.' if study.commit else ''}\n"
+        "xllamacpp; add `--base-url` for your own server. The command is resumable. "
+        "The stored rows come from a GPU, in half precision, with `python -m suffice_research.training.model_server`, which "
+        "shows the model the JSON schema but does not enforce it; llama.cpp enforces it and rounds differently, so single answers "
+        f"may differ.{f' They are from commit {study.commit[:8]}.' if study.commit else ''}\n"
     )
     yield from (f"- {line}" for line in (*study.summary, *study.notes))
     yield ""
@@ -313,29 +313,30 @@ EXPANSION_SETS = {
     "musique": "MuSiQue",
 }
 EXPANSION_GATES = {
-    "fitted": "Each question judged by a gate that was fitted on the other half of the questions.",
-    "without": "Each question judged by the shipped recipe, fitted on the five other data sets: it saw nothing of this one.",
+    "fitted": "Each question is checked by a gate that was fitted on the other half of the questions.",
+    "without": "Each question is checked by a gate of the shipped recipe, fitted on the five other data sets only.",
 }
 EXPANSION_OPTIONS = {
     "fitted": "--folds 2",
     "without": "--gate gate-without-{0} --limit 300 --k 3,5,10 --answer-at 0.3,0.6,0.9",
 }
 EXPANSION_INTRODUCTION = (
-    "A fixed k reads as many documents for an easy question as for a hard one. `lib.complete` starts with one document and "
-    "reads on until the gate says that the evidence is complete, at most k of them. The question is how many documents a fixed "
-    "k has to hold to be as complete: the column *fewer*. First the gates that ship, as `lib.complete` uses them with `bridge`: "
-    "the next document of the ranking is held until the calibrated gate is satisfied. Behind that, searches in which the gate "
-    "also chooses what to hold, as with other retrievers, without that calibration. There the bridge retriever runs with the "
-    "weights that were set by hand, which saw no question. The few settings of the search itself (in `suffice.answering.expand`) were chosen while looking at "
-    "less than a third of these questions. All of it again: `make results PART=expansion`."
+    "A fixed k uses as many documents for an easy question as for a hard one. `lib.complete` starts with one document and adds "
+    "more, at most k, until the gate says that the evidence is complete. The column *fewer* compares it with the fixed k that is as "
+    "complete. The first part covers the shipped gates as `lib.complete` uses them with `bridge`: it adds the next document of the "
+    "ranking until the calibrated gate is satisfied. The later parts cover searches in which the gate also chooses the documents, as "
+    "with other retrievers, without this calibration. There, the bridge retriever uses hand-set weights, which are not trained on any "
+    "question. The few settings of the search itself (in `suffice.answering.expand`) were chosen while looking at less than a third "
+    "of these questions. To measure all of it again, run `make results PART=expansion`."
 )
 
 
 STOP_COMMAND = "python -m suffice_research.training.stop_calibration --data $DATA --study-only --study stop.json"
 STOP_PATH = RUNS / "stop.json"
 STOP_SAYS = (
-    "Nothing here was seen by reader, gate or ranker, but for MuSiQue: the standard gate asks the fast one, which knows its "
-    "questions, so its row flatters. Its ranker was fitted without it. Everyday, unseen: files that nothing was trained on."
+    "Reader, gate and ranker were trained on none of these questions, with one exception: the fast gate, whose probability is a "
+    "feature of the standard gate, was trained on questions of MuSiQue, so that row is too optimistic. Its ranker was fitted without "
+    "MuSiQue. *Everyday, unseen* has files that are in no training data."
 )
 
 
@@ -380,7 +381,7 @@ def _expansion_lines(found: dict[tuple[str, str], Study]) -> Iterator[str]:
     yield f"{EXPANSION_INTRODUCTION}\n"
     if STOP_PATH.is_file():
         stop = Study.load(STOP_PATH)
-        yield f"## Is the probability honest where a search stops?\n\n{STOP_SAYS}\n\n    {STOP_COMMAND}\n"
+        yield f"## Are probabilities calibrated where a search stops?\n\n{STOP_SAYS}\n\n    {STOP_COMMAND}\n"
         yield from (f"- {line}" for line in stop.summary)
         for section in stop.sections:
             yield f"\n### {section.title}\n"
@@ -388,7 +389,7 @@ def _expansion_lines(found: dict[tuple[str, str], Study]) -> Iterator[str]:
     for gate, says in EXPANSION_GATES.items():
         some = {name: study for (one, name), study in found.items() if one == gate}
         if some:
-            yield f"## {'A gate of the same corpus' if gate == 'fitted' else 'A gate of other corpora'}\n"
+            yield f"## {'A gate fitted on the same corpus' if gate == 'fitted' else 'A gate fitted on other corpora'}\n"
             yield f"{says}\n"
         for name, study in some.items():
             yield f"### {EXPANSION_SETS[name]}\n"
@@ -410,21 +411,19 @@ STANDARD_LOOP_COMMAND = (
 )
 STANDARD_LOOP_PATH = RUNS / "loop-standard.json"
 LOOP_INTRODUCTION = (
-    "Questions were made from the documents of a corpus by rules: no label, no language model, none of its real questions. A "
-    "gate that learned from them, and a gate that learned from the real questions of the other data sets, are judged on the "
-    "real questions over that corpus: does the gate know when the hits are complete? *Both* learned from both."
+    "Rules generated questions from the documents of a corpus, without labels, a language model or its real questions. One gate is "
+    "fitted on these, another on the real questions of the other data sets, and *both* on both. We evaluate all three on the real "
+    "questions over that corpus: does the gate know when the hits are complete?"
 )
 LOOP_CHOICES = (
-    "How many of the drawn questions compare was first a third, then a quarter, which is nearer to the mean of the three real "
-    "data sets; the change came after a first result of 0.758 on MuSiQue, just under the figure to reach. It is one rule for "
-    "all corpora, but it was chosen while looking, and what stands above is with a quarter: on MuSiQue the change bought "
-    "nothing that can be told from noise.",
-    "MuSiQue's corpus gives the fewest made questions, hardly any of more than three hops, and its gate gains the least.",
-    "Which forms of questions exist was guided by reading real questions of these data sets. How a single question is asked or "
-    "answered was not.",
-    "No real question of a data set, and no label of it, is seen by a gate that is judged on it.",
-    "The intervals are over the real questions; drawing other made questions, or fitting with another seed, would move the "
-    "figures, too, and is not in them.",
+    "The share of comparison questions was first a third, then a quarter, which is closer to the mean of the three real data "
+    "sets. We changed it after a first result of 0.758 on MuSiQue, just below the target. It is one rule for all corpora, but it "
+    "was chosen after seeing results. The figures above use a quarter; on MuSiQue the change made no significant difference.",
+    "MuSiQue's corpus yields the fewest generated questions, hardly any with more than three hops, and its gate gains the least.",
+    "Reading real questions of these data sets guided the choice of question forms, but not the phrasing or answer of any single "
+    "question.",
+    "No gate is fitted on real questions or labels of the data set that it is evaluated on.",
+    "The intervals cover the choice of real questions. They do not cover other draws of generated questions or other seeds.",
 )
 
 
@@ -440,7 +439,7 @@ def _loop_lines(study: Study) -> Iterator[str]:
     yield f"# {study.title}\n"
     yield f"{LOOP_INTRODUCTION}\n"
     yield f"    {LOOP_COMMAND}\n"
-    yield f"Seed {study.seed}; about {study.settings['questions']:,} made questions of a corpus. `$DATA`: see CONTRIBUTING.\n"
+    yield f"Seed {study.seed}; about {study.settings['questions']:,} generated questions per corpus. `$DATA`: see CONTRIBUTING.\n"
     loop = study.table("The loop")
     yield from (f"- {_loop_verdict(*row[-3:], name=str(row[0]))}" for row in loop.rows)
     yield ""
@@ -452,7 +451,7 @@ def _loop_lines(study: Study) -> Iterator[str]:
                 yield table.to_markdown()
     if STANDARD_LOOP_PATH.is_file():
         yield from _standard_loop_lines(Study.load(STANDARD_LOOP_PATH))
-    yield "## What was chosen, and what the intervals do not hold\n"
+    yield "## Choices, and what the intervals do not cover\n"
     yield from (f"- {line}" for line in LOOP_CHOICES)
     yield ""
 
@@ -461,14 +460,14 @@ def _standard_loop_lines(study: Study) -> Iterator[str]:
     """The same with the standard preset: the reader reads, and everything else is made."""
     yield f"## {study.title}\n"
     yield (
-        "Above, gates without a reader. Here a standard gate: half of the made questions fit a fast gate, the others a gate that "
-        "has the fast one and the shipped reader as features. Neither has seen a label of a real question; where nothing else is said, "
-        "the made questions that look most like some other real ones are taken. The reader has learned from other real questions of "
-        "these sources, never from those that are judged.\n"
+        "The gates above have no reader; this is a standard gate. Half of the generated questions fit a fast gate, the others fit a gate "
+        "with the fast gate and the shipped reader as features. Neither uses labels of real questions. Unless stated otherwise, we use "
+        "the generated questions that look most like some other real ones. The reader was trained on other real questions of these "
+        "sources, never on those evaluated here.\n"
     )
     yield f"    {STANDARD_LOOP_COMMAND}\n"
     read, judged = study.settings["read"], study.settings["judged"]
-    yield f"Seed {study.seed}; {read} made questions of a corpus are read, at most {judged} real ones judged.\n"
+    yield f"Seed {study.seed}; {read} generated questions per corpus for training, at most {judged} real ones for evaluation.\n"
     for table in study.tables:
         yield f"**{table.title}**\n"
         yield table.to_markdown()
@@ -484,7 +483,7 @@ def _loop_verdict(others: Cell, made: Cell, both: Cell, *, name: str) -> str:
         or not isinstance(found, Interval)
         or not isinstance(others, Interval)
     ):
-        return f"{name}: nothing to reach."
+        return f"{name}: no target."
     if (
         found.value is None
         or found.low is None
@@ -493,11 +492,9 @@ def _loop_verdict(others: Cell, made: Cell, both: Cell, *, name: str) -> str:
         or both.paper is None
     ):
         return f"{name}: not defined."
-    said = f"{name}: {format_cell(others)} from other data sets, {format_cell(made)} from made questions alone, {format_cell(found)} from both"
+    said = f"{name}: {format_cell(others)} from other data sets, {format_cell(made)} from generated questions alone, {format_cell(found)} from both"
     apart = "; the intervals of the first and the last overlap" if found.low < others.high else ""
-    noise = (
-        ", inside the noise: the interval holds it" if found.low < both.paper < found.high else ""
-    )
+    noise = ", within the interval" if found.low < both.paper < found.high else ""
     return f"{said}{apart}; it {'reaches' if found.value >= both.paper else 'misses'} {both.paper:.2f}{noise}."
 
 

@@ -234,7 +234,8 @@ def _show_folder(about: dict[str, Any]) -> None:
     _say_skipped(about["skipped_examples"], about["skipped"])
     if ignored := about["ignored"]:
         types = ", ".join(f"{suffix} ({count:,})" for suffix, count in list(ignored.items())[:8])
-        say(f"ignored {sum(ignored.values()):,} files of other types: {types}")
+        count = sum(ignored.values())
+        say(f"ignored {count:,} file{'s' * (count != 1)} of other types: {types}")
 
 
 def _say_skipped(examples: Sequence[str], count: int) -> None:

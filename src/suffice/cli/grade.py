@@ -160,7 +160,7 @@ def _show(built: Benchmark, audit: list[str]) -> None:
     for name, count in built.counts.items():
         print(f"{name:<28} {count:,}")
     for hops, count in built.by_hops.items():
-        print(f"  {hops} hops{'':<20} {count:,}")
+        print(f"  hops {hops:<21} {count:,}")
     for kind, count in built.by_kind.items():
         print(f"  kind {kind:<21} {count:,}")
     for reason, count in built.dropped.items():

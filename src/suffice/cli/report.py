@@ -100,7 +100,7 @@ def _next_steps(log: Path, labels: Path | None, *, with_texts: bool) -> list[str
     steps = []
     if not with_texts:
         steps.append(
-            "log texts, too, so that you can label: VerdictLog(FILE, texts=True) in a guard,"
+            "also log texts, which labelling needs: VerdictLog(FILE, texts=True) in a guard,"
         )
         steps.append("  or suffice serve --shadow FILE --shadow-texts")
     name = labels or "ask.jsonl"
@@ -109,8 +109,8 @@ def _next_steps(log: Path, labels: Path | None, *, with_texts: bool) -> list[str
     done = "labels.jsonl" if Path(name).name != "labels.jsonl" else "labelled.jsonl"
     steps.append(f"label on the page: suffice serve --label {name} --labels {done}")
     steps.append(f"suffice adapt {done} --out gate")
-    steps.append(f'  or fill in "complete": true or false in {name}, and adapt to that file')
-    steps.append('where you trust it: act=True and gate="gate" in your guard')
+    steps.append(f'  or set "complete" to true or false in {name}, and adapt to that file')
+    steps.append('when you trust it: set act=True and gate="gate" in your guard')
     return steps
 
 
