@@ -237,6 +237,24 @@ def test_a_lost_scheduler_is_reported_and_another_one_resumes(tmp_path: Path) ->
     assert found == [word.upper() for word in WORDS]
 
 
+def test_a_scheduler_lost_between_two_results_is_reported_with_its_place(
+    cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from suffice.engines.batch import dask_executor as dask_side
+
+    def refused() -> dict[str, int]:
+        raise OSError("Timed out trying to connect")
+
+    monkeypatch.setattr(dask_side, "POLL_S", -1.0)  # workers are counted before every block
+    with BatchRunner(cluster.address) as batch:
+        results = batch(Job("shouting", slow_shout, key="loud"), split_into_blocks(WORDS, 4))
+        next(results)
+        assert batch._cluster is not None
+        monkeypatch.setattr(batch._cluster.client, "nthreads", refused)
+        with pytest.raises(EngineError, match=r"5 to 8: the scheduler at .* went away"):
+            list(results)
+
+
 def test_a_scheduler_without_workers_is_reported_after_a_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

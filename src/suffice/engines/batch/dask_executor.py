@@ -86,7 +86,10 @@ class DaskCluster:
     @property
     def threads(self) -> int:
         """How many blocks the present workers can run at once."""
-        return sum(self.client.nthreads().values())
+        try:
+            return sum(self.client.nthreads().values())
+        except OSError as error:
+            raise self.lost_error() from error
 
     def no_worker_error(self) -> EngineError:
         hint = f"start one: dask worker {self.address} --nthreads 1"

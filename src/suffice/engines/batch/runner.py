@@ -115,7 +115,12 @@ class BatchRunner:
         count = 0
         try:
             while True:
-                while len(waiting) < executor.window and (block := next(reader, None)) is not None:
+                try:
+                    window = executor.window
+                except EngineError as error:  # the scheduler was lost between two results
+                    span = waiting[0].span if waiting else f"{job.name} after {count}"
+                    raise self._at_block(span, error) from error
+                while len(waiting) < window and (block := next(reader, None)) is not None:
                     waiting.append(self._start(job, executor, block, count))
                     count += len(block)
                 if not waiting:
@@ -148,6 +153,9 @@ class BatchRunner:
         if self._checkpoint is not None and block.file is not None and not block.file.exists():
             self._checkpoint.write(block.file, result)
 
+    def _at_block(self, span: str, error: EngineError) -> EngineError:
+        return EngineError(f"{span}: {error}", hint=f"{error.hint}; {self._hint}")
+
     def _result(self, executor: LocalExecutor | DaskExecutor, block: _Block) -> Any:
         pending = block.pending
         for tries in range(1, MAX_TRIES + 1):
@@ -156,8 +164,7 @@ class BatchRunner:
             except Exception as error:  # any failure must name the block's position in the input
                 retryable = getattr(error, "retryable", False)
                 if isinstance(error, EngineError) and not retryable:
-                    hint = f"{error.hint}; {self._hint}"
-                    raise EngineError(f"{block.span}: {error}", hint=hint) from error
+                    raise self._at_block(block.span, error) from error
                 if isinstance(error, SufficeError) and not retryable:
                     raise
                 cause = error
