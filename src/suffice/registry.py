@@ -78,7 +78,7 @@ class Registry(Generic[T]):
 
     @cached_property  # reading the metadata of every installed package takes milliseconds
     def _plugins(self) -> dict[str, EntryPoint]:
-        from importlib import metadata  # late: slow to import
+        from importlib import metadata  # lazy: slow to import
 
         prefix = self.kind + "."
         points = metadata.entry_points(group=PLUGIN_GROUP)

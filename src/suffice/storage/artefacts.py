@@ -322,7 +322,7 @@ def sha256_of(path: Path) -> str:
 
 def package_versions() -> dict[str, str]:
     """The installed versions of the packages that can change a result."""
-    from importlib import metadata  # late: slow to import
+    from importlib import metadata  # lazy: slow to import
 
     versions = {}
     for name in _PACKAGES:
@@ -513,7 +513,7 @@ def open_onnx(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
     `threads` 0: as many as OMP_NUM_THREADS says, or all cores. Bytes must hold all weights; a file
     may have some in other files of its folder.
     """
-    import onnxruntime  # late: slow to import
+    import onnxruntime  # lazy: slow to import
 
     options = onnxruntime.SessionOptions()
     # onnxruntime does not read the variable: two workers with two threads each would take turns.
