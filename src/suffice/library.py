@@ -182,9 +182,7 @@ class Library:
 
     @property
     def unfinished(self) -> list[UnfinishedWrite]:
-        """Writes that were interrupted or are in progress: until they finish, documents are
-        missing.
-        """
+        """Interrupted or running writes: until they finish, documents are missing."""
         return [] if isinstance(self.store, QdrantStore) else unfinished_writes(self.path)
 
     def add(
@@ -477,9 +475,7 @@ class Library:
         return self._load_or_build("links", MentionLinks.load, build)
 
     def name_links(self) -> NameLinks:
-        """The names each document bears and mentions, for the bridge retriever; stored like
-        `links`.
-        """
+        """The names each document bears and mentions, for the bridge retriever; stored on disk."""
         build = partial(name_links, self.store.documents)
         return self._load_or_build("names", NameLinks.load, build)
 

@@ -114,9 +114,7 @@ class GateLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoreQuery:
-    """A query by text or by vector for at most k hits that pass the filter. With neither, no
-    hits.
-    """
+    """A query by text or by vector for at most k hits that pass the filter; with neither, none."""
 
     k: int
     text: str | None = None

@@ -53,9 +53,7 @@ def title_word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def without_accents(text: str) -> str:
-    """The text in compatibility form, without accents; all functions here find the same words in
-    it.
-    """
+    """The text in compatibility form, without accents; all functions here find the same words."""
     if text.isascii():
         return text
     return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text)))

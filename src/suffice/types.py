@@ -377,9 +377,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: question, hits and answer. `number` is that of the sub-question; 0: the whole
-    question.
-    """
+    """One step: question, hits, answer. `number` counts sub-questions; 0: the whole question."""
 
     question: str
     hits: tuple[Hit, ...]

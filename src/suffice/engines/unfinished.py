@@ -110,9 +110,7 @@ def _create(folder: Path, content: bytes) -> tuple[Path, int]:
 
 
 def _read(file: Path) -> tuple[UnfinishedWrite | None, bool]:
-    """The mark, and whether its writer runs. No mark: the writer was killed before storing
-    anything.
-    """
+    """The mark, and whether its writer runs. No mark: the writer was killed before it stored."""
     running = False
     with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)

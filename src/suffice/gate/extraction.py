@@ -173,9 +173,7 @@ def featurize(
     encoders: Encoders = NO_ENCODERS,
     other_runs: Sequence[Sequence[NormalizedHits]] | None = None,
 ) -> FeatureBatch:
-    """The model input for each question and its hits; pass `other_runs` only if the model uses
-    them.
-    """
+    """The model input for each question and its hits; `other_runs` only if the model uses them."""
     pairs = zip(questions, hits, strict=True)
     extractions = [_extract_one(question, one, words) for question, one in pairs]
     batch, evidence = FeatureBatch(hits, questions, extractions), [one.evidence for one in hits]
@@ -212,9 +210,7 @@ def reader_input(hits: NormalizedHits) -> tuple[str, list[str], list[str]]:
 
 
 def text_with_byline(document: Document) -> str:
-    """The text preceded by its source and date: questions mention them, but the text often does
-    not.
-    """
+    """The text after its source and date: questions mention them, the text often does not."""
     day = document.published_at
     if not document.source and not day:
         return document.text
@@ -288,9 +284,7 @@ TITLE_PREFIX = 12  # bytes of a title in the automaton: more take longer to buil
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The result of one pass: a row per hit, a row per absent name, and figures of the set;
-    float32.
-    """
+    """The result of one pass, float32: a row per hit and per absent name, and the set's figures."""
 
     hits: Floats  # (hits, HIT_COLUMNS)
     absent: Floats  # (names, ABSENT_COLUMNS)

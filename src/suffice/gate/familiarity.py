@@ -180,9 +180,7 @@ class FormProfile:
 
     @classmethod
     def fit(cls, table: Floats, folds: npt.NDArray[np.integer[Any]], *, seed: int) -> FormProfile:
-        """Fit on (questions, COLUMNS); the distances of each fold come from a fit on the other
-        folds.
-        """
+        """Fit on (questions, COLUMNS); each fold is measured by a fit on the others."""
         table = np.asarray(table, dtype=float)
         distances = np.concatenate(
             [
@@ -203,9 +201,7 @@ class FormProfile:
         )
 
     def measure(self, batch: FeatureBatch) -> Familiarity:
-        """The familiarity of each question. A question without hits is familiar: none are never
-        enough.
-        """
+        """The familiarity of each question. Without hits it is 1: nothing needs to be judged."""
         table = form_table(batch)
         known, shares = self._shares
         values = np.interp(self._space.distances(table), known, shares, right=0.0)

@@ -266,9 +266,7 @@ class Gate:
     def _choose(
         self, p: Floats, p_after: Floats | None, rounds_left: int, found: Consultation | None
     ) -> list[Action]:
-        """An action for each question, by the joint policy of gate and judge if that one
-        applies.
-        """
+        """An action for each question, by the joint policy of gate and judge if it applies."""
         actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
         if found is None or found.policy is None or not found.joint.any():
             return actions
@@ -342,9 +340,7 @@ class Gate:
         return None if reader is None else reader.answer(question, titles, texts, fits)
 
     def drift(self, recent: Iterable[Pair], *, documents: DocumentMap | None = None) -> Drift:
-        """How far recent (question, hits) pairs are from those at fit time; whether to
-        recalibrate.
-        """
+        """How far recent (question, hits) are from those at fit time; whether to recalibrate."""
         table = self.features(recent, documents=documents)
         log_odds = self.model.log_odds(table)
         p_after = self.model.p_after(log_odds, table)

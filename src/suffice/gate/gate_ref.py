@@ -44,9 +44,7 @@ def gate_identity(gate: GateLike) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateRef:
-    """The location of a gate, and the hash of its manifest, which contains the hashes of its
-    files.
-    """
+    """The location of a gate, and the hash of its manifest, which has the hashes of its files."""
 
     gate: str
     preset: str

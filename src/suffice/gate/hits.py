@@ -369,9 +369,7 @@ def _make_document(doc_id: DocId, text: str, fields: Mapping[str, Any]) -> Docum
 
 
 def _fields(level: Mapping[Any, Any]) -> dict[str, Any]:
-    """The fields of a dict under our names; if several names match one field, the likeliest
-    wins.
-    """
+    """The fields of a dict under our names; if several names match, the likeliest wins."""
     fields: dict[str, Any] = {}
     for name in sorted(level.keys() & _FIELD.keys(), key=_NAME_ORDER.__getitem__):
         if level[name] is not None:

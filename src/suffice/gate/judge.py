@@ -61,7 +61,7 @@ MAX_EFFECT = 3.0  # on the gate's log-odds: a judge is right 19 times in 20 at m
 PRIOR_SPREAD = 2.0  # of the weight, in log-odds per spread of the judge's: a weak prior around 0
 MIN_LABELS, MIN_OF_EACH = 20, 5  # needed to learn a weight
 CONFIDENT = 0.1  # verdicts below it, or above its complement, can replace labels
-AGREEMENT_SHARE = 0.5  # weight of agreement with the gate: confident questions are the easy ones
+AGREEMENT_SHARE = 0.5  # factor on a weight from agreement: confident questions are the easy ones
 MAX_AGREEMENT = 400  # confident verdicts kept
 GAIN_WINDOW = 500  # recent questions among which the share to send is chosen
 GAIN_QUANTILES = 101
@@ -287,9 +287,7 @@ def expected_gain(odds: npt.ArrayLike, yes: float, no: float, threshold: float) 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The fit for one kind of text: log-odds of an opinion above the neutral one, and of the gate's
-    level.
-    """
+    """The fit for one kind of text: log-odds of an opinion above neutral, and the gate's level."""
 
     slope: float
     neutral: float
@@ -466,9 +464,7 @@ class Cascade:
     def _choose(
         self, gains: Floats, known: JudgeCalibration, opinions: Sequence[Opinion | None]
     ) -> tuple[list[int], Bools]:
-        """Which questions to send, highest gain first, and which are left out only because of the
-        share.
-        """
+        """Which questions to send, highest gain first, and which only the share leaves out."""
         self._gains.extend(gains.tolist())
         at_least = known.gain_for(self.budget.share)
         if not known.gains:

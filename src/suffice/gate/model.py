@@ -189,9 +189,7 @@ class BinaryClassifier:
         return np.asarray(self.trees.predict_proba(rows)[:, 1])
 
     def ready(self) -> BinaryClassifier:
-        """A copy with OnnxTrees, many times as fast on a few rows; unchanged if onnx is not
-        installed.
-        """
+        """A copy with OnnxTrees, many times as fast on a few rows; unchanged without onnx."""
         if self.trees is None or isinstance(self.trees, OnnxTrees):
             return self
         try:
@@ -420,9 +418,7 @@ _MAX_LOG_ODDS = float(
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Logistic regression, fitted on standardized columns; the stored weights are for raw
-    columns.
-    """
+    """Logistic regression, fitted on standardized columns; the weights are for raw columns."""
 
     weights: Floats
     offset: float
@@ -440,9 +436,7 @@ class LinearModel:
     def fit_steady(
         cls, rows: Floats, yes: Bools, sample_weights: Floats, directions: npt.NDArray[np.int_]
     ) -> LinearModel:
-        """Columns with direction 1 get no negative weight, those with -1 no positive, others
-        none.
-        """
+        """Weights of direction 1 are not negative, those of -1 not positive, all others 0."""
         from scipy.optimize import minimize  # lazy: needs the `fit` extra
 
         used = np.flatnonzero(directions)
@@ -567,9 +561,7 @@ def _mean_and_scale(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _balanced_weights(yes: Bools, data_sets: npt.NDArray[Any]) -> tuple[Floats, int]:
-    """Weights that balance the data sets, and the labels within each; how many sets have both
-    labels.
-    """
+    """Weights that balance the sets, and the labels in each; how many sets have both labels."""
     weights = np.zeros(len(yes))
     teaching = 0
     for one in np.unique(data_sets):
@@ -804,9 +796,7 @@ class LocalModel:
 
 @dataclass(frozen=True)
 class CalibratedModel:
-    """From features to calibrated log-odds; an adapted gate has a `correction` and maybe a
-    `local`.
-    """
+    """From features to calibrated log-odds; an adapted gate also has `correction` or `local`."""
 
     base: GateModel
     calibration: Platt

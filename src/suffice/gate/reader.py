@@ -91,9 +91,7 @@ class _Window(NamedTuple):
 
 
 class _Outputs(NamedTuple):
-    """Network outputs: `counts`, `answer` and `spans` are logits, `relevance` is a score, the rest
-    are log-odds.
-    """
+    """Network outputs: `counts`, `answer`, `spans` logits, `relevance` a score, others log-odds."""
 
     needed: Floats  # (windows,)
     relevance: Floats  # (windows,)
@@ -291,9 +289,7 @@ def _read_window(pair: Any, ids: tuple[int, ...], head: int) -> list[Floats]:
 
 
 def _clean(text: str) -> str:
-    """The part of a text that is read. Lone surrogates from broken JSON would stop the
-    tokenizer.
-    """
+    """The part of a text that is read; lone surrogates would stop the tokenizer."""
     return text[:MAX_CHARS].encode("utf-8", "replace").decode()
 
 
@@ -403,9 +399,7 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _split(length: int, room: int) -> list[slice]:
-    """The windows of a text: as few as possible, and of equal size, so that each has some
-    context.
-    """
+    """The windows of a text: as few as possible, of equal size, so that each has some context."""
     count = max(1, -(-(length - OVERLAP_TOKENS) // (room - OVERLAP_TOKENS)))
     size = -(-(length + (count - 1) * OVERLAP_TOKENS) // count)
     return [

@@ -56,9 +56,7 @@ def similarity_features(
 
 
 def split_clauses(question: str) -> list[str]:
-    """The question split at commas, relative words and conjunctions; empty if there is only one
-    part.
-    """
+    """The question split at commas, relative words and conjunctions; empty if it has one part."""
     parts = [part.strip() for part in _CLAUSE_BREAK.split(question[:MAX_PASSAGE_CHARS])]
     found = [part for part in parts if len(part.split()) >= MIN_CLAUSE_WORDS]
     return found[:MAX_CLAUSES] if len(found) > 1 else []

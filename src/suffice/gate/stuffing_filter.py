@@ -196,9 +196,7 @@ class _Cluster(NamedTuple):
 
 
 class _Hit(NamedTuple):
-    """One hit, reduced to the question's words, which are given by their position in the
-    question.
-    """
+    """One hit, reduced to the question's words, given by their position in the question."""
 
     flat: bytes
     text_at: int
@@ -298,9 +296,7 @@ class _Support:
         return min(longest, 8)
 
     def _context(self, hit: _Hit) -> tuple[float, int]:
-        """The other words around the cluster: the share found elsewhere in the text, and their
-        number.
-        """
+        """The other words around the cluster: the share found elsewhere, and their number."""
         start = max(hit.cluster.start - CONTEXT_BYTES, hit.text_at)
         end = hit.cluster.end + CONTEXT_BYTES
         around = dict.fromkeys(hit.flat[start:end].split()[1:-1])  # the outer words may be cut

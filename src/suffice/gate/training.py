@@ -266,9 +266,7 @@ def _same_title(name: bytes, title: bytes) -> bool:
 
 
 def group_folds(groups: Sequence[str], folds: int, seed: int) -> npt.NDArray[np.integer[Any]]:
-    """A fold for each item; items of one group share it. Deterministic for the same groups and
-    seed.
-    """
+    """A fold for each item; items of one group share it. Deterministic for a seed."""
     _, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
     count = int(group.max()) + 1 if len(group) else 0
     order = np.random.default_rng(seed).permutation(count)

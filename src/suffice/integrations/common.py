@@ -130,9 +130,7 @@ class Guard:
     sends_queries: bool = False  # on EXPAND, the pipeline gets queries and searches itself
 
     def check(self, question: str, search: Search[T], *, rounds_left: int = 1) -> GatedDocuments[T]:
-        """Search, check and log. With `act=False`: a single search, and errors of the gate are not
-        raised.
-        """
+        """Search, check and log. With `act=False`: one search, and no error of the gate."""
         if self.act:
             options: Any = {"budget": self.budget, "rounds_left": rounds_left}
             found = search_and_check(question, search, self.gate, **options)
@@ -258,9 +256,7 @@ def check_expansion(retriever: object, budget: ExpansionBudget | None) -> None:
 
 
 def verdict_metadata(verdict: Verdict) -> dict[str, Any]:
-    """The verdict for each document's metadata, without reasons and quotes, to avoid repeating
-    them.
-    """
+    """The verdict for each document's metadata, without reasons and quotes, which would repeat."""
     left_out = {"reasons", "quotes"} | ({"judged"} if verdict.judged is None else set())
     return {name: value for name, value in verdict.as_json().items() if name not in left_out}
 

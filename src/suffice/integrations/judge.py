@@ -214,9 +214,7 @@ class JudgePrompt:
 
 
 def judge_prompt(question: str, titles: Sequence[str], texts: Sequence[str]) -> JudgePrompt:
-    """The prompt for one list of hits. Its length is limited: long hits are cut, short ones are
-    not.
-    """
+    """The prompt for one list of hits. Its length is limited: only long hits are cut."""
     # Twice the available room: some of it may not be shown, and no more of a huge text is scanned.
     most = 2 * _room([len(text) for text in texts])
     shown = [(_shown(title[:MAX_TITLE]), _shown(text[:most])) for title, text in

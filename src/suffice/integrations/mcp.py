@@ -116,9 +116,7 @@ def _completion_json(completion: Completion, library: CompletingLibrary) -> dict
 
 @contextmanager
 def _tool_errors() -> Iterator[None]:
-    """Show our errors with their hints to the model, which would otherwise learn only that it
-    failed.
-    """
+    """Show the model our errors with hints; otherwise it learns only that a call failed."""
     try:
         yield
     except SufficeError as error:

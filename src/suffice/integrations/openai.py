@@ -170,9 +170,7 @@ class OpenAIModel:
         return run_concurrently(calls, limit=self.concurrency, seconds=self.timeout_s)
 
     def _complete(self, prompt: str, schema: Schema, used: list[TokenCounts | None]) -> str:
-        """Complete one prompt; if the answer is not the required JSON, ask again and show that
-        answer.
-        """
+        """Complete one prompt; if the answer is not the required JSON, ask again and show it."""
         deadline = time.monotonic() + self.timeout_s
         question = {"role": "user", "content": _encodable(prompt)}
         messages = [question]
@@ -265,9 +263,7 @@ class OpenAIModel:
             raise self._error(error, retryable=True) from None
 
     def _error(self, error: Exception, *, retryable: bool = False) -> ModelError:
-        """The failure as a ModelError. The client's timeout reads like our own: either may come
-        first.
-        """
+        """The failure as a ModelError. The client's timeout reads like ours: either may win."""
         if "Timeout" in type(error).__name__:
             return timeout_error(self.timeout_s)
         where = f" at {_safe_url(self.base_url)}" if self.base_url else ""
@@ -372,9 +368,7 @@ def _usage(answer: Any) -> TokenCounts | None:
 
 
 def _token_scores(choice: Any) -> tuple[dict[str, float], ...]:
-    """The log-probabilities of the first tokens and their alternatives, as far as they make
-    sense.
-    """
+    """The log-probabilities of the first tokens and their alternatives, if they make sense."""
     scored = choice.get("logprobs")
     content = scored.get("content") if isinstance(scored, dict) else None
     return tuple(map(_token_score, content[:MAX_SCORED])) if isinstance(content, list) else ()
@@ -420,9 +414,7 @@ class CachedModel:
             raise DataError(message, hint="remove the file, or choose another") from error
 
     def within(self, seconds: float) -> CachedModel:
-        """The same cache, with at most this many seconds for a new prompt if the model supports
-        it.
-        """
+        """The same cache, with at most this many seconds for a new prompt if the model can."""
         hurried = copy(self)
         within = getattr(self.model, "within", None)
         hurried.model = self.model if within is None else within(seconds)

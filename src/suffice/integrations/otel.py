@@ -77,9 +77,7 @@ def retrieval_span(
     texts: bool = False,
     tracer: Any = None,
 ) -> Iterator[Callable[[list[T]], list[T]]]:
-    """A span around a search. Pass the hits, in any shape a gate accepts, to the yielded
-    function.
-    """
+    """A span around a search. Pass the hits, in any shape, to the yielded function."""
     attributes: Attributes = {"gen_ai.operation.name": "retrieval"}
     if source is not None:
         attributes["gen_ai.data_source.id"] = source
@@ -123,9 +121,7 @@ class TracedGate:
         return getattr(self.gate, name)
 
     def for_expansion(self) -> TracedGate:
-        """The gate for expansion, also traced; a gate without such a calibration stays
-        unchanged.
-        """
+        """The gate for expansion, also traced; unchanged if it has no such calibration."""
         calibrated = gate_for_expansion(self.gate)
         return TracedGate(calibrated, texts=self.texts, tracer=self._tracer)
 

@@ -300,9 +300,7 @@ class BridgeRetriever:
         self._join(pools, self._links_of(pools, chosen), filters)
 
     def follow(self, pools: Sequence[CandidatePool], filters: Filters = None) -> None:
-        """Add what newly held documents lead to: their links, and the hits of their next
-        queries.
-        """
+        """Add what newly held documents lead to: their links, and hits of their next queries."""
         reasons = self._links_of(pools, [pool.held for pool in pools])
         asked: list[tuple[int, str]] = []
         for at, pool in enumerate(pools):

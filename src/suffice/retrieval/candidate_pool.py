@@ -159,9 +159,7 @@ def question_terms(
 
 
 class CandidatePool:
-    """Candidates in the order they were added; `held` has the positions of those chosen, in
-    order.
-    """
+    """Candidates as they were added; `held` has the positions of those chosen, in order."""
 
     titled = True  # whether most of the first candidates have a title
 
@@ -338,9 +336,7 @@ class CandidatePool:
     def _describe_untitled(
         self, new: Sequence[Document], texts: Sequence[str], has: Bools, base: Floats
     ) -> None:
-        """Features from a closer reading of the text, used because there are no titles to rely
-        on.
-        """
+        """Features from a closer reading of the text: there are no titles to rely on."""
         question = self.question
         base[:, COLUMN["untitled"]] = 1
         fused = [self._fused.get(one.doc_id, (0.0, 0.0)) for one in new]
@@ -444,9 +440,7 @@ class CandidatePool:
     def _support(
         self, two: tuple[Ints, Ints], names: Ints, candidates: Ints, worth: Floats
     ) -> Floats:
-        """For each candidate, the best other one that shares a name: its quality times the
-        weight.
-        """
+        """For each candidate, the best other one that shares a name, by quality times weight."""
         best, second = two[0][names], two[1][names]
         other = np.where(best != candidates, best, second)
         value = np.where(other >= 0, self.quality[other] * worth[names], 0).astype(np.float32)

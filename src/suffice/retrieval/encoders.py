@@ -170,9 +170,7 @@ def _fingerprint(encoder: Encoder) -> str:
 
 
 class BlockEncoder:
-    """An Encoder that encodes in blocks, wherever `run` runs them; `name` is the registered
-    name.
-    """
+    """An Encoder that encodes in blocks, wherever `run` runs them; `name` is as registered."""
 
     def __init__(
         self, name: str, encoder: Encoder, run: JobRunner, progress: Progress | None = None

@@ -440,9 +440,7 @@ class ModelExtractor:
 def filter_schema(
     vocabulary: Vocabulary, fields: Sequence[Field] = FILTERED_FIELDS
 ) -> dict[str, Any]:
-    """The JSON schema of an answer: known names if they can be listed, else strings of limited
-    length.
-    """
+    """The JSON schema of an answer: known names if they can be listed, else bounded strings."""
     day = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
     properties: dict[str, Any] = {}
     for field in fields:

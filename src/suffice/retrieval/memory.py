@@ -154,9 +154,7 @@ class _View:
 
 
 class MemoryStore:
-    """A Store in memory. If a `put` repeats an id, the last document wins, at the first one's
-    position.
-    """
+    """A Store in memory. If a `put` repeats an id, the last is kept, in the place of the first."""
 
     def __init__(self, documents: Iterable[Document] = (), vectors: Any = None) -> None:
         self._entries: dict[DocId, tuple[Document, Halves | None]] = {}

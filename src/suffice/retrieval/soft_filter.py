@@ -128,9 +128,7 @@ def _soften(passing: list[Hit], free: Sequence[Hit], k: int) -> tuple[Hit, ...]:
 
 
 def _drop_last_spare(kept: list[Hit], let_in: Sequence[Hit]) -> bool:
-    """Drop the last hit, never the first, whose matches others also have; False if there is
-    none.
-    """
+    """Drop the last hit, never the first, whose matches others also have; False if none is."""
     for at in range(len(kept) - 1, 0, -1):
         others = (*kept[:at], *kept[at + 1 :], *let_in)
         if set(kept[at].matched) <= {thing for hit in others for thing in hit.matched}:

@@ -140,9 +140,7 @@ def pair_vectors(
 def run_queries(
     store: Store, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()
 ) -> StoreResult:
-    """`Store.query` built on a store's other methods, for stores where several calls cost no
-    more.
-    """
+    """`Store.query` by a store's other methods, for stores where several calls cost no more."""
     hits: list[tuple[Hit, ...]] = [()] * len(queries)
     for k in {one.k for one in queries}:
         same_k = [at for at, one in enumerate(queries) if one.k == k]

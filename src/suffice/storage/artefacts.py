@@ -345,9 +345,7 @@ def fsync_path(path: Path) -> None:
 
 
 def _new_draft(path: Path, *, folder: bool) -> tuple[Path, int]:
-    """Create an empty draft next to `path`. The handle locks it until closed or its process
-    dies.
-    """
+    """Create an empty draft next to `path`; the handle locks it until closed or at exit."""
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_dead_drafts(path)
     for _ in range(_TRIES):

@@ -57,9 +57,7 @@ def optional_text(record: Record, field: str) -> str | None:
 
 
 def optional_texts(record: Record, field: str) -> tuple[str, ...]:
-    """A list of strings that may be missing or null. Integers are accepted, because ids often
-    are.
-    """
+    """A list of strings that may be missing or null. Integers are accepted: ids often are."""
     value = record.value.get(field)
     if value is None:
         return ()

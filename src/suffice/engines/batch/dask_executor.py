@@ -72,9 +72,7 @@ class DaskCluster:
             raise self.no_worker_error() from error
 
     def _check_versions(self) -> None:
-        """Check first: a worker without suffice dies on its first task and uses up the task's
-        retries.
-        """
+        """Check first: a worker without suffice dies on its first task and uses up its retries."""
         wanted = package_versions()
         found = self.client.get_versions(packages=list(wanted))
         for address, worker in found["workers"].items():
@@ -259,9 +257,7 @@ _preparing = threading.Lock()
 
 
 def _prepared_job(wanted: Mapping[str, str], job: Job, shared: Any) -> Any:
-    """The prepared input of the job, made once per process; the key identifies what it was made
-    from.
-    """
+    """The prepared input of the job, made once per process; the key identifies its source."""
     with _preparing:
         key = f"{job.name}\0{job.key}"
         if key not in _prepared:

@@ -54,9 +54,7 @@ class DeferredResult:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A block of the input: its position in words, its content, its result and where to store
-    it.
-    """
+    """A block of the input: its position in words, its content, its result and its file."""
 
     span: str
     content: Any

@@ -267,9 +267,7 @@ class SqliteDocuments:
 
 
 def create_database(file: Path) -> None:
-    """Create an empty database under another name, then rename it, so that a crash leaves none or a
-    whole one.
-    """
+    """Create an empty database under another name, then rename it, so that a crash is harmless."""
     draft = file.with_name(f".{file.name}.draft")
     with sqlite_errors(file), os_errors(file):
         for leftover in file.parent.glob(f"{draft.name}*"):

@@ -247,9 +247,7 @@ class EmbeddedStore:
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
-        """In the block, every read of this thread sees one generation, whatever is written
-        meanwhile.
-        """
+        """In the block, every read of this thread sees one generation, whatever is written."""
         outer = self._pinned()
         with self._reading() as snapshot:
             self._local.snapshot = snapshot
@@ -449,17 +447,13 @@ class EmbeddedStore:
             database.close()
 
     def _after_fork(self) -> None:
-        """In the child: start with nothing open, and with locks that no thread of the parent
-        holds.
-        """
+        """In the child: start with nothing open and with unlocked locks."""
         _ABANDONED.extend([*self._idle, self._watch])
         self._guard, self._local = threading.Lock(), threading.local()
         self._reset()
 
     def _readable(self, folder: Path) -> Path:
-        """The folder, or a mirror of links if it is read-only: tantivy needs a lock even to
-        read.
-        """
+        """The folder, or a mirror of links if it is read-only: tantivy locks even to read."""
         if not self._frozen:
             return folder
         self._mirror = self._mirror or tempfile.TemporaryDirectory(prefix="suffice-")

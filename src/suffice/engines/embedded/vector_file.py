@@ -72,9 +72,7 @@ def open_records(file: Path, dimension: int, slots: int) -> Records | None:
 def nearest_records(
     records: Records, questions: Floats, k: int, masks: Sequence[Mask]
 ) -> list[NearestRecords]:
-    """For each question, the k records with the highest inner product within its mask, ties by
-    place.
-    """
+    """For each question, the k records of highest inner product within its mask, ties by place."""
     best: list[list[tuple[Any, Any, Any]]] = [[] for _ in questions]
     for start in range(0, len(records), BLOCK_RECORDS):
         allowed = np.stack([mask[start : start + BLOCK_RECORDS] for mask in masks])

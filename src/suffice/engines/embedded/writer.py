@@ -190,9 +190,7 @@ class StoreWriter:
             self._database.set_state(replace(state, generation=state.generation + 1))
 
     def _rewrite_vectors(self) -> None:
-        """Copy the used records into a new file; readers keep the old one mapped as long as they
-        need it.
-        """
+        """Copy the used records into a new file; readers keep the old one mapped."""
         with self._database.writing():
             state = self._database.state()
             old = vector_file(self._path, state.vectors)

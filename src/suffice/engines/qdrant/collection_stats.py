@@ -101,9 +101,7 @@ class CollectionStats:
         return cls(header or StatsHeader(), TermFrequencies.empty())
 
     def idf(self, ids: TermIds) -> npt.NDArray[np.float64]:
-        """Lucene's IDF, never negative. A word without a count is treated as one that occurs
-        nowhere.
-        """
+        """Lucene's IDF, never negative. A word without a count has the IDF of one never seen."""
         count, total = self.frequencies.of(ids), max(self.header.documents, 1)
         return np.asarray(np.log1p((np.maximum(total - count, 0) + 0.5) / (count + 0.5)))
 

@@ -345,9 +345,7 @@ class QdrantStore:
         self._know(CollectionStats.empty())
 
     def _writer(self, dimension: int) -> CollectionWriter:
-        """A writer for the collection as last seen. Creates it, or adds vectors to it, if
-        needed.
-        """
+        """A writer for the collection as last seen, created or given vectors if needed."""
         header = self._known.header
         if not header.generation:
             self.make(dimension=dimension)

@@ -155,9 +155,7 @@ class CollectionWriter:
         self.begun = True
 
     def _write(self, stats: CollectionStats, pages: Iterable[int]) -> CollectionStats:
-        """Write the pages first, and the header with the last of them, so that it is never ahead of
-        them.
-        """
+        """Write the pages first, the header with the last of them: it is never ahead of them."""
         batch: list[dict[str, Any]] = []
         size = 0
         for point in stats.page_points(pages):
