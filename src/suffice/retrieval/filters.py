@@ -33,10 +33,7 @@ from suffice.text import date_mentions, tokens
 from suffice.types import FIELDS, Condition, Extraction, Field, Filter, Operator
 
 MAX_VALUES = 10_000
-FILTERED_FIELDS: tuple[Field, ...] = (
-    "source",
-    "published_at",
-)  # used in filters made from questions
+FILTERED_FIELDS: tuple[Field, ...] = ("source", "published_at")  # in filters made from questions
 _LISTS: dict[str, Operator] = {"$in": "$in", "$nin": "$nin", "$eq": "$in", "$ne": "$nin"}
 _BOUNDS = ("$gt", "$gte", "$lt", "$lte")
 _EXAMPLE = (
