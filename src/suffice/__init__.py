@@ -1,13 +1,13 @@
-"""Is the evidence that was retrieved for this multi-hop question complete?
+"""Is the evidence that you retrieved for this multi-hop question complete?
 
     lib = suffice.Library.build("library", documents)     # a corpus on disk, with its indexes
     hits = lib.search("Who taught the teacher of Ada?")    # one tuple of hits
     gate = suffice.Gate.load()                             # the shipped gate; or pass a path
-    print(gate.check("Who taught the teacher of Ada?", ["Ada was taught by …"]))  # ANSWER, EXPAND
-    or ABSTAIN
+    # ANSWER, EXPAND or ABSTAIN:
+    print(gate.check("Who taught the teacher of Ada?", ["Ada was taught by …"]))
     print(suffice.ask("Who taught the teacher of Ada?", lib, gate).answer)  # None: it abstained
 
-docs/reference/stability.md says which names and modules are public.
+docs/reference/stability.md lists the public names and modules.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ __all__ = [
     "trace_to_json",
 ]
 
-# Without this, onnxruntime (1.29 and later) reports usage to its maker when it is first imported.
+# Without this, onnxruntime (1.29 and later) sends usage data to its vendor on first import.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-# Module -> names that are imported from it on first use: `import suffice` stays quick.
+# Module -> names that are imported from it on first use, so that `import suffice` stays fast.
 _LAZY = {
     "suffice.answering.ask": "ask",
     "suffice.answering.budget": "Budget Prices",

@@ -1,12 +1,12 @@
 """Every error that suffice raises on purpose, as one tree.
 
-    SufficeError                    the root: catch this to catch all of ours
+    SufficeError                    the root: catch this to catch all of them
     ├── InputError                  (also ValueError) a file, argument or value of yours is wrong
     ├── NotReadyError               build or fit something first, or it has another format version
     ├── MissingExtraError           (also ImportError) an optional package is not installed
     ├── EngineError                 a store or search engine failed; see `retryable`
     ├── ModelError                  a model failed or returned nonsense; see `retryable`
-    └── DataError                   a file of ours is damaged: it does not match its manifest
+    └── DataError                   a file written by suffice is damaged: it fails its manifest
 
 Abstaining, a spent budget and an empty result are values, not errors.
 """
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class SufficeError(Exception):
-    """What went wrong; `hint` says what to do about it."""
+    """The message says what went wrong; `hint` says what to do about it."""
 
     code = "error"
     exit_code = 1
@@ -42,7 +42,7 @@ class SufficeError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), str(self), self.__dict__)  # errors may cross processes
+        return _rebuild, (type(self), str(self), self.__dict__)  # errors are sent between processes
 
 
 def _rebuild(kind: type[SufficeError], message: str, attributes: dict[str, Any]) -> SufficeError:
@@ -66,7 +66,7 @@ class NotReadyError(SufficeError):
 
 
 class MissingExtraError(SufficeError, ImportError):
-    """An optional part is not installed; the hint is the pip command that installs it."""
+    """An optional package is not installed; the hint is the pip command that installs it."""
 
     code = "missing_extra"
     exit_code = 2
@@ -115,7 +115,7 @@ _DISK = {
 
 
 def disk_hint(error: OSError) -> str:
-    """What to do about an error of the operating system. Earlier writes are safe."""
+    """A hint for an operating system error. Earlier writes are safe."""
     return _DISK.get(error.errno or 0, "check that file or folder, then try again")
 
 

@@ -1,4 +1,4 @@
-"""Batch jobs: work on an input that comes in blocks, the same wherever it runs.
+"""Batch jobs: process an input in blocks, with the same result wherever it runs.
 
 `suffice.engines.batch` runs jobs on other processes and machines.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-MAX_BLOCK_CHARS = 4_000_000  # a block of long records ends early, so that memory stays bounded
+MAX_BLOCK_CHARS = 4_000_000  # a block of long records ends early, to bound memory
 T = TypeVar("T")
 
 
@@ -22,12 +22,13 @@ def identity(shared: Any) -> Any:
 class Job:
     """Run `do(block, prepare(shared))` on each block; `prepare` runs once per process.
 
-    A job may run on another machine, so functions are known by module and name, or are partials of
-    such. A result consists of JSON values or is one array, so that it can be cached on disk. `key`
-    names what a result depends on besides the block and the code; if empty, nothing is cached.
+    A job may run on another machine, so functions are identified by module and name, or are
+    partials of such functions. A result consists of JSON values or is one array, so that it can be
+    cached on disk. `key` names what a result depends on besides the block and the code; if empty,
+    nothing is cached.
     """
 
-    name: str  # in words, like "checking"
+    name: str  # for display, like "checking"
     do: Callable[[Any, Any], Any]
     shared: Any = None
     prepare: Callable[[Any], Any] = identity
@@ -56,7 +57,7 @@ def split_into_blocks(
         except StopIteration:
             break
         except Exception:
-            if block:  # what was read before the error comes before it
+            if block:  # yield what was read before the error first
                 yield block
             raise
         block.append(item)

@@ -1,4 +1,4 @@
-"""English word lists that more than one part of suffice reads by."""
+"""English word lists that several parts of suffice use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ STOP_WORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then"
     " there these they this to was will with".split()
 )
-# Words that open a question or a sentence with a capital letter and name nothing.
+# Capitalized words that open a question or a sentence but are not names.
 SENTENCE_OPENERS = frozenset(
     "a after also although am an and are as at based because before besides between both but by"
     " can considering could did do does during each either for from given had has have he her his"
@@ -16,10 +16,10 @@ SENTENCE_OPENERS = frozenset(
     " these they this those though through to under until upon was we were what when where whether"
     " which while who whom whose why will with within without would yes you your".split()
 )
-FUNCTION_WORDS = STOP_WORDS | SENTENCE_OPENERS  # they name nothing, wherever they stand
+FUNCTION_WORDS = STOP_WORDS | SENTENCE_OPENERS  # never names, wherever they occur
 PREPOSITIONS = frozenset("of in at for to by from on with".split())
 AUXILIARIES = frozenset("is was were are did does do has have had".split())
-# Not from `calendar`, which follows the locale.
+# Not from `calendar`, which depends on the locale.
 MONTHS = (
     "January February March April May June July August September October November December".split()
 )
@@ -30,7 +30,7 @@ NUMBER_WORDS = {
         "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
 } | {"twenty": 20}
-# Small words of other languages that are neither English words nor names.
+# Function words of other languages that are neither English words nor names.
 OTHER_FUNCTION_WORDS = frozenset(
     "und ist nicht eine einen einem einer für auf sich wird wann welche welcher welches warum wurde"
     " wurden zum zur auch oder nach über sind haben ich wir"  # German
@@ -47,7 +47,7 @@ OTHER_FUNCTION_WORDS = frozenset(
     " yang dengan untuk tidak adalah siapa kapan"  # Indonesian
     " là của và có được không những các trong người gì ở một".split()  # Vietnamese
 )
-# Small words of other languages that are names or English words, too.
+# Function words of other languages that are also names or English words.
 OTHER_PARTICLES = frozenset(
     "de la le les el los las del di da der den die van von du des dem das et en y e il que qui une"
     " un una uma um ein o al con por per para es est pour su se na em ne mit dei os dos como mais"

@@ -1,13 +1,14 @@
-"""A corpus and everything that searches it: the store, the encoder of its vectors, mention links.
+"""A corpus and everything needed to search it: the store, its encoder, mention links.
 
     with Library.build("library", documents) as lib:      # documents in any usual shape
         hits = lib.search("Who taught the teacher of Ada?")
-        hits[0].title, hits[0].text                       # the gate reads them, too
+        hits[0].title, hits[0].text                       # pass the hits to a gate as they are
 
-A library is a folder, or an address like qdrant://host:6333/collection. Links of the latter are
+A library is a folder, or an address like qdrant://host:6333/collection. The links of the latter are
 built once per generation on each machine and cached there (SUFFICE_CACHE names the folder).
 
-Documents come and go while others read, so the manifest has format and encoder but no file hashes.
+Documents may be written while others read, so the manifest has format and encoder but no file
+hashes.
 """
 
 from __future__ import annotations
@@ -58,14 +59,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Library"]
 
-MAX_FILTERED_LINKS = 256  # of a document that are looked up to see whether they pass a filter
+MAX_FILTERED_LINKS = 256  # of one document, checked against a filter
 L = TypeVar("L", MentionLinks, NameLinks)
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryUpdate:
-    """How many documents an update added, replaced, removed and left as they were."""
+    """How many documents an update added, replaced, removed and left unchanged."""
 
     added: int = 0
     replaced: int = 0
@@ -74,14 +75,14 @@ class LibraryUpdate:
 
 
 class Library:
-    """Made by `Library.build` or `Library.open`; use it in a `with` block, or close it."""
+    """Create it with `Library.build` or `Library.open`. Use it in a `with` block, or close it."""
 
     def __init__(self, location: LibraryLocation) -> None:
         self.path, self.store = location.path, location.store
         self.encoder_name = location.encoder
         self._encoder: Encoder | None = None
         self._thread = threading.local()  # .marked: this thread is inside `writing`
-        # What was made from a generation; replaced as one, since threads share it.
+        # What was made from one generation; replaced as a whole, because threads share it.
         self._cache: tuple[int, dict[str, Any]] = (-1, {})
 
     @classmethod
@@ -96,20 +97,20 @@ class Library:
         progress: Progress | None = None,
         run: JobRunner | None = None,
     ) -> Library:
-        """Make a library in a new or empty folder, or add to an existing one.
+        """Create a library in a new or empty folder, or add to an existing one.
 
-        Documents have the shapes that `add` takes; those with a known id are replaced. The encoder
-        "auto" is the existing library's, or wordllama where the extra `vectors` is installed; with
-        None only words are searched. `links` finds mention links now instead of at first use. On
-        Qdrant, `rebuild` builds a new library beside the old one and then switches over in one
-        step. `run` runs the encoding and linking, for example a
-        `suffice.engines.batch.BatchRunner`; by default this process does.
+        Documents have the shapes that `add` accepts; those with a known id are replaced. The
+        encoder "auto" is that of the existing library, or wordllama if the extra `vectors` is
+        installed; with None, only words are searched. `links` builds mention links now instead of
+        at first use. On Qdrant, `rebuild` builds a new library next to the old one and then
+        switches over in one step. `run` runs encoding and linking, for example on a
+        `suffice.engines.batch.BatchRunner`; the default is this process.
         """
         auto = encoder == "auto"
         if auto:
             encoder = "wordllama" if find_spec("wordllama") else None
         elif encoder is not None:
-            ENCODERS.get(encoder)  # a wrong name fails before the work
+            ENCODERS.get(encoder)  # fail on a wrong name before the work
         if rebuild and not is_qdrant_address(path):
             hint = "build in another folder"
             raise InputError(f"{path} is a folder, which cannot be rebuilt in place", hint=hint)
@@ -125,7 +126,7 @@ class Library:
             )
         try:
             library.encoder_name = encoder
-            # () only makes the library: nothing is marked as written.
+            # () only creates the library: nothing is marked as written.
             if rebuild or not isinstance(documents, tuple) or documents:
                 library.add(documents, replace_all=rebuild, progress=progress, run=run)
             if links:
@@ -137,10 +138,10 @@ class Library:
 
     @classmethod
     def open(cls, path: Path | str) -> Library:
-        """The library in this folder, or at this address. Warns of writes that were cut off."""
+        """Open the library in this folder or at this address. Warns about interrupted writes."""
         library = cls(open_location(path))
         for one in library.unfinished:
-            if not one.running:  # to be opened while others write is what a service does
+            if not one.running:  # a service may open it while others write
                 warnings.warn(f"{path}: {one}; next: {one.next_step}", stacklevel=2)
         return library
 
@@ -157,16 +158,17 @@ class Library:
         return len(self.store)
 
     def __bool__(self) -> Literal[True]:
-        return True  # `library and library.store` must not depend on the size
+        return True  # truthy even if empty, so that `library and library.store` works
 
     # ----------------------------------------------------------------------------------- documents
 
     @contextmanager
     def writing(self, source: str = "", *, resume: str = "") -> Iterator[None]:
-        """Mark the library as unfinished until the block ends; `add` and `update` do so themselves.
+        """Mark the library as unfinished until the block ends; `add` and `update` do this
+        themselves.
 
-        Name the `source` of the documents and the command to `resume` with, for those who find it
-        cut off. A store on a server is not marked: there `rebuild` switches in one step.
+        Name the `source` of the documents and the command to `resume` with, to show if the write is
+        interrupted. A store on a server is not marked: there `rebuild` switches in one step.
         """
         if isinstance(self.store, QdrantStore) or getattr(self._thread, "marked", False):
             yield
@@ -180,7 +182,7 @@ class Library:
 
     @property
     def unfinished(self) -> list[UnfinishedWrite]:
-        """Writes that were cut off, or are under way: until they end, documents are missing."""
+        """Interrupted or running writes: until they finish, documents are missing."""
         return [] if isinstance(self.store, QdrantStore) else unfinished_writes(self.path)
 
     def add(
@@ -193,9 +195,9 @@ class Library:
     ) -> int:
         """Add documents, replacing those with a known id, and return their number.
 
-        A document is a `Document`, a dict with `text`, a text, or one of LangChain's, LlamaIndex's
-        or Haystack's; without an id it gets one made from its title and text. Each batch is durable
-        on its own. On Qdrant, `replace_all` replaces the whole collection.
+        A document is a `Document`, a dict with `text`, a string, or a document of LangChain,
+        LlamaIndex or Haystack. Without an id, it gets one made from its title and text. Each batch
+        is durable on its own. On Qdrant, `replace_all` replaces the whole collection.
         """
         documents = normalize_documents(documents)
         count = 0
@@ -226,10 +228,11 @@ class Library:
         progress: Progress | None = None,
         run: JobRunner | None = None,
     ) -> LibraryUpdate:
-        """Add what is new, replace what has changed, then remove what `is_gone` and not given.
+        """Add new documents, replace changed ones, then remove those that are gone.
 
-        Nothing is removed before the new documents are stored: after a crash, update again, and
-        what is stored is not stored again. Until then `unfinished` says so.
+        A stored document is removed if `is_gone` is true for it and it is not in `documents`.
+        Nothing is removed before the new documents are stored. After a crash, update again; what is
+        stored is not stored again. Until then, `unfinished` lists the write.
         """
         known = {one.doc_id: _digest(one) for one in self.documents()}
         given: set[DocId] = set()
@@ -243,7 +246,7 @@ class Library:
                 counts["unchanged" if is_same else "added" if old is None else "replaced"] += 1
                 if not is_same:
                     yield one
-                    known[one.doc_id] = new  # given once more, it is compared with this one
+                    known[one.doc_id] = new  # compare a repeated id with this version
 
         with self.writing():
             self.add(changed(), progress=progress, run=run)
@@ -290,11 +293,11 @@ class Library:
         """The k best hits of each question with their documents, all from one generation.
 
         `retriever` is a name in `suffice.registry.RETRIEVERS`, by default "hybrid", or "bm25" in a
-        library without vectors; `options` are that retriever's. A filter is soft unless `strict`:
-        it never empties the result. "auto" derives it from each question, with `today` as the day
-        for words like "yesterday", or by an `extractor`. With a `gate` it is relaxed step by step
-        while p_complete is below `target`. Each hit says which metadata of the question it matches;
-        `matched=False` skips that, and with it reading the corpus's vocabulary.
+        library without vectors; `options` are passed to it. A filter is soft unless `strict`: it
+        never empties the result. "auto" derives it from each question, with `today` as the clock
+        for words like "yesterday", or with an `extractor`. With a `gate`, it is relaxed step by
+        step while p_complete is below `target`. Each hit lists the metadata of the question that it
+        matches; `matched=False` skips that, and reading the corpus's vocabulary.
         """
         with self.store.pinned():
             searcher = self.retriever(retriever, **options)
@@ -313,7 +316,7 @@ class Library:
             return self._with_documents(soft.search(questions, k=k, filters=filters))
 
     def _with_documents(self, found: Sequence[Sequence[Hit]]) -> list[tuple[LibraryHit, ...]]:
-        """The same hits; a filter has fetched their documents already."""
+        """The same hits with their documents; a filter may have fetched these already."""
         bare = (hit.doc_id for hits in found for hit in hits if not isinstance(hit, LibraryHit))
         documents = documents_by_id(self.get, bare)
         return [
@@ -359,10 +362,10 @@ class Library:
     ) -> Completion:
         """Search until the gate finds the evidence complete: at most k documents, within a budget.
 
-        `retriever` is by default "bridge", or "bm25" in a library without vectors. A filter is the
-        one that `search_batch` takes; it holds for every query of the expansion, and with `strict`
-        for links, too. The result has each round, its verdict and why the search stopped. For many
-        questions use `suffice.expand`.
+        `retriever` is by default "bridge", or "bm25" in a library without vectors. `filter` is as
+        in `search_batch`; it applies to every query of the expansion, and with `strict` also to
+        links. The result has each round, its verdict and why the search stopped. For many
+        questions, use `suffice.expand`.
         """
         _check_question(question, hint="one question a call")
         budget = replace(budget or ExpansionBudget(), documents=k)
@@ -373,7 +376,7 @@ class Library:
                 chosen: dict[str, Any] = {"extractor": extractor, "today": today}
                 source = self.filtered(filter, question, strict=strict, **chosen)
             searcher = source.retriever(name, **options)
-            # What chooses documents for what the others lack needs no gate to choose, nor links.
+            # A retriever that chooses complementary documents needs no gate to choose, nor links.
             choose = not getattr(searcher, "chooses_sets", False)
             follow: Follow | None = None
             if choose:
@@ -394,9 +397,9 @@ class Library:
     ) -> FilteredLibrary:
         """This library as `ask` and `complete` see it under a filter, the same for every query.
 
-        With `strict` nothing else can be found, followed or fetched; otherwise the filter is soft,
-        as in `search_batch`. Unless you say, "auto" is soft, as it is a guess from the question,
-        and a filter that you give is strict.
+        With `strict`, nothing else can be found, followed or fetched; otherwise the filter is soft,
+        as in `search_batch`. By default, "auto" is soft, because it is a guess from the question,
+        and a filter that you pass is strict.
         """
         vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(self.store))
         parsed = _parse_filters(filter, vocabulary, 1)
@@ -409,14 +412,14 @@ class Library:
         return FilteredLibrary(self, wanted, is_strict, vocabulary)
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
-        """The retriever of this name over this library; without options one per generation."""
+        """The retriever of this name over this library; without options, cached per generation."""
         name = name or ("hybrid" if self.encoder_name else "bm25")
         if options:
             return self._make_retriever(name, options)
         return self._cached(f"retriever {name}", lambda: self._make_retriever(name, {}))
 
     def _cached(self, what: str, make: Callable[[], T]) -> T:
-        """What was made from this generation of the documents; made now if needed."""
+        """A value cached for this generation of the documents; created if needed."""
         generation = self.store.generation
         made_at, made = self._cache
         if generation != made_at:
@@ -460,7 +463,7 @@ class Library:
     def links(
         self, *, progress: Progress | None = None, run: JobRunner | None = None
     ) -> MentionLinks:
-        """Which documents mention which, for this generation; built once and kept on disk."""
+        """Which documents mention which, for this generation; built once and stored on disk."""
 
         def build() -> MentionLinks:
             documents = _with_progress(self.store.documents(), len(self.store), progress)
@@ -472,7 +475,7 @@ class Library:
         return self._load_or_build("links", MentionLinks.load, build)
 
     def name_links(self) -> NameLinks:
-        """The names each document has and mentions, for the bridge retriever; kept like links."""
+        """The names each document bears and mentions, for the bridge retriever; stored on disk."""
         build = partial(name_links, self.store.documents)
         return self._load_or_build("names", NameLinks.load, build)
 
@@ -481,14 +484,14 @@ class Library:
             generation = self.store.generation
             folder = self.path / f"{what}-{generation}"
             if folder.exists():
-                # Built again if damaged, or if another process is just removing it.
+                # Build again if damaged, or if another process is just removing it.
                 with suppress(SufficeError, OSError):
                     return load(folder)
             built = build()
         try:
             built.save(folder)
         except OSError:
-            return built  # a read-only library can still be read
+            return built  # a read-only library can still be used
         for old in (*self.path.glob(f"{what}-*"), *self.path.glob(f".{what}-*")):
             number = re.match(rf"\.?{what}-(\d+)", old.name)
             if number and int(number[1]) < generation:
@@ -522,7 +525,7 @@ def _parse_filters(
 
 @dataclass(frozen=True, slots=True)
 class _SameFilter:
-    """An extractor that gives every query the filter of the question it is asked for."""
+    """An extractor that returns the filter of the original question for every query."""
 
     filter: Filter
 
@@ -546,7 +549,7 @@ class FilteredLibrary:
         return SoftFilter(inner, self.library.store, self.vocabulary, **chosen)
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
-        """The documents of these ids, None where one is unknown or must not be read."""
+        """The documents of these ids, None if unknown or filtered out."""
         found = self.library.get(doc_ids)
         may_read = self._passing(found)
         return [one if one is not None and one.doc_id in may_read else None for one in found]
@@ -565,13 +568,13 @@ class FilteredLibrary:
 
 @dataclass(frozen=True, slots=True)
 class FilteredLinks:
-    """Mention links to the documents that a filtered library lets through."""
+    """Mention links to the documents that pass the filter."""
 
     library: FilteredLibrary
     follow: Follow
 
     def out(self, doc_ids: Sequence[DocId]) -> list[list[DocId]]:
-        """The documents that each document links to, as far as they may be read."""
+        """The documents that each document links to, if they pass the filter."""
         found = [list(islice(out, MAX_FILTERED_LINKS)) for out in self.follow(doc_ids)]
         known = documents_by_id(self.library.get, chain.from_iterable(found))
         return [[doc_id for doc_id in out if doc_id in known] for out in found]

@@ -1,4 +1,4 @@
-"""Small formulas that more than one part of suffice needs."""
+"""Small formulas that several parts of suffice use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-MIN_PROBABILITY = 1e-6  # 0 and 1 have no log-odds: they count as one in a million
+MIN_PROBABILITY = 1e-6  # 0 and 1 have no log-odds: clipped to one in a million
 
 
 def log_odds(p: float, *, least: float = MIN_PROBABILITY) -> float:
@@ -24,12 +24,12 @@ def log_odds_array(p: npt.ArrayLike, *, least: float = MIN_PROBABILITY) -> npt.N
     """The same for an array; numpy's logarithm may differ from `math.log` in the last digit."""
     import numpy as np
 
-    clipped = np.minimum(np.maximum(p, least), 1 - least)  # quicker than np.clip on one row
+    clipped = np.minimum(np.maximum(p, least), 1 - least)  # faster than np.clip on one row
     return np.asarray(np.log(clipped / (1 - clipped)))
 
 
 def sigmoid(log_odds: npt.ArrayLike) -> Floats:
-    """The probability of log-odds; those beyond 30 count as 30."""
+    """The probability of log-odds, which are clipped at 30."""
     import numpy as np
 
     clipped = np.minimum(np.maximum(log_odds, -30), 30)
@@ -37,10 +37,10 @@ def sigmoid(log_odds: npt.ArrayLike) -> Floats:
 
 
 def multiply_rows(rows: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """`rows @ weights`, such that a row's result does not depend on how many rows there are.
+    """`rows @ weights`, but a row's result does not depend on the number of rows.
 
-    BLAS adds up in another order for another number of rows: a check in a batch would differ from
-    the same check alone in its last digits.
+    BLAS sums in a different order for a different number of rows: a check in a batch would differ
+    from the same check alone in the last digits.
     """
     import numpy as np
 

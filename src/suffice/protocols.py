@@ -1,6 +1,6 @@
 """The protocols that plug-ins implement: retriever, encoder, reranker, language model, store.
 
-Every method takes a batch and returns a batch. `suffice.testing` holds contract tests for
+Every method takes a batch and returns a batch. `suffice.testing` has contract tests for
 implementations; `suffice.registry` finds implementations by name.
 """
 
@@ -35,7 +35,7 @@ __all__ = [
     "documents_by_id",
 ]
 
-Progress = Callable[[str, int, int | None], None]  # what is being done, how many so far, the total
+Progress = Callable[[str, int, int | None], None]  # task, number done, total
 
 
 @runtime_checkable
@@ -81,19 +81,19 @@ HitTexts = tuple[str, Sequence[str], Sequence[str]]  # a question, titles and te
 
 @runtime_checkable
 class Judge(Protocol):
-    """What gives an opinion on whether hits are complete: slower than a gate, and dearer."""
+    """Gives an opinion on whether hits are complete: slower and more expensive than a gate."""
 
     name: str
 
     def judge(self, lists: Sequence[HitTexts]) -> list[Opinion]:
-        """Return an opinion for each list of hits; never raise a model's error."""
+        """Return an opinion for each list of hits. Never raise a model's error."""
         ...
 
 
 @runtime_checkable
 class Extractor(Protocol):
     def extract(self, questions: Sequence[str]) -> list[Extraction]:
-        """Return the metadata filter each question asks for; never raise a model's error."""
+        """Return the metadata filter each question asks for. Never raise a model's error."""
         ...
 
 
@@ -114,7 +114,7 @@ class GateLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoreQuery:
-    """A query by text or by vector for at most k hits that pass the filter. With neither: none."""
+    """A query by text or by vector for at most k hits that pass the filter; with neither, none."""
 
     k: int
     text: str | None = None
@@ -132,7 +132,7 @@ class StoreResult:
 
 @runtime_checkable
 class Store(Protocol):
-    """Where documents live. Readers see a write whole or not at all; each raises `generation`."""
+    """Stores documents. Writes are atomic for readers; each one raises `generation`."""
 
     @property
     def generation(self) -> int: ...
@@ -148,7 +148,7 @@ class Store(Protocol):
         ...
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
-        """Return the documents with these ids, None where there is none."""
+        """Return the documents with these ids, None for an unknown id."""
         ...
 
     def documents(self) -> Iterator[Document]:
@@ -172,11 +172,11 @@ class Store(Protocol):
         ...
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
-        """For each value, the documents that carry it, in insertion order."""
+        """For each value, the documents that have it, in insertion order."""
         ...
 
     def values(self, field: Field) -> dict[str, int]:
-        """Every value of the field with its number of documents: this corpus's vocabulary."""
+        """Every value of the field with its number of documents: the corpus's vocabulary."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Find retrievers, encoders, rerankers and stores by name, ours and those of plug-ins.
+"""Find retrievers, encoders, rerankers and stores by name, built-in or from plug-ins.
 
 A plug-in is an entry point of the group `suffice.plugins` named `<kind>.<name>`:
 
@@ -26,10 +26,10 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Names to factories: ours by `add`, those of other packages by entry points.
+    """Names to factories: built-in ones via `add`, those of other packages via entry points.
 
-    Entry points are read once, on first use. A plug-in that fails to load raises an error only for
-    whoever asks for it.
+    Entry points are read once, on first use. A plug-in that fails to load raises an error only when
+    it is requested.
     """
 
     def __init__(self, kind: str) -> None:
@@ -50,15 +50,15 @@ class Registry(Generic[T]):
         self._factories[name] = factory
 
     def add_folders(self, open_folder: Callable[[Path], T]) -> None:
-        """Let the path of a folder be a name; `open_folder` makes what is in it."""
+        """Accept the path of a folder as a name; `open_folder` opens it."""
         self._open_folder = open_folder
 
     def names(self) -> list[str]:
-        """All names: ours in the order of registration, then those of plug-ins."""
+        """All names: built-in ones in order of registration, then those of plug-ins."""
         return list(dict.fromkeys([*self._factories, *self._plugins]))
 
     def get(self, name: str) -> Callable[..., T]:
-        """The factory of this name; InputError with the nearest names if there is none."""
+        """The factory of this name; InputError suggests the nearest names if there is none."""
         if name not in self._factories and (plugin := self._plugins.get(name)) is not None:
             try:
                 self._factories[name] = plugin.load()
@@ -78,7 +78,7 @@ class Registry(Generic[T]):
 
     @cached_property  # reading the metadata of every installed package takes milliseconds
     def _plugins(self) -> dict[str, EntryPoint]:
-        from importlib import metadata  # late: slow to import
+        from importlib import metadata  # lazy: slow to import
 
         prefix = self.kind + "."
         points = metadata.entry_points(group=PLUGIN_GROUP)
@@ -92,7 +92,7 @@ class Registry(Generic[T]):
 def _is_folder(name: str) -> bool:
     try:
         return Path(name).is_dir()
-    except OSError:  # no file can have such a name
+    except OSError:  # not a valid file name
         return False
 
 

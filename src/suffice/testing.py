@@ -1,4 +1,4 @@
-"""Contract tests for stores, retrievers and encoders, ours and those of plug-ins.
+"""Contract tests for stores, retrievers and encoders, built-in or from plug-ins.
 
     from suffice.testing import check_store
     def test_my_store(tmp_path):
@@ -56,7 +56,7 @@ VILLAGE_VECTORS: npt.NDArray[np.float32] = np.eye(len(VILLAGE), 8, dtype=np.floa
 
 
 class StoreCheck(Protocol):
-    """One thing that a store must do; AssertionError if it does not."""
+    """One requirement for stores; AssertionError if it fails."""
 
     __name__: str
 
@@ -64,7 +64,7 @@ class StoreCheck(Protocol):
 
 
 def check_store(make: MakeStore) -> None:
-    """All of STORE_CHECKS. `make` returns a new, empty store at every call."""
+    """Run all STORE_CHECKS. `make` returns a new, empty store at every call."""
     for check in STORE_CHECKS:
         check(make)
 
@@ -377,7 +377,7 @@ def _generations_grow_with_every_write(make: MakeStore) -> None:
 
 
 def _links_are_those_of_the_documents(make: MakeStore) -> None:
-    """With titles and without, and after a document is replaced and another is gone."""
+    """With and without titles, and after replacing one document and deleting another."""
     for documents in (VILLAGE, tuple(replace(one, title="") for one in VILLAGE)):
         store, memory = make(), MemoryStore()
         for one in (store, memory):
@@ -413,10 +413,10 @@ STORE_CHECKS: tuple[StoreCheck, ...] = (
 
 
 def check_retriever(make: Callable[[Store], Retriever], store: Store) -> None:
-    """A retriever over a store that holds the village (VILLAGE, VILLAGE_VECTORS)."""
+    """Check a retriever over a store that contains the village (VILLAGE, VILLAGE_VECTORS)."""
     retriever = make(store)
     questions = ["Who designed the engine?", "", "東京"]
-    endless = "x" * 100_000  # asked once: slow in some retrievers, and all of them must bear it
+    endless = "x" * 100_000  # only once: slow in some retrievers, but all must accept it
     known = {one.doc_id for one in store.documents()}
     for batch, k in ((questions, 1), ([*questions, endless], 3), (questions, 10**6)):
         found = retriever.search(batch, k=k)

@@ -1,7 +1,7 @@
 """Tokens, names, title keys, dates and sentences of a text, by rules: no model, no corpus.
 
 Tokens are casefolded runs of letters and digits. Each Chinese or Japanese character is a token,
-since those scripts have no spaces.
+because those scripts have no spaces.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _ASCII_WORDS = "".join(char.lower() if char.isalnum() else " " for char in map(c
 
 def tokens(text: str) -> list[str]:
     """Casefolded words and numbers in order, without punctuation and underscores."""
-    if text.isascii():  # the same words, several times as fast
+    if text.isascii():  # same result, several times as fast
         return text.translate(_ASCII_WORDS).split()
     return _TOKEN.findall(text.casefold())
 
 
 def jaccard(one: Set[str], other: Set[str]) -> float:
-    """The share of words that two texts have in common; 1 where neither has any."""
+    """The share of words that two texts have in common; 1 if neither has any."""
     together = len(one | other)
     return len(one & other) / together if together else 1.0
 
@@ -41,19 +41,19 @@ _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 def title_words(text: str) -> list[str]:
     """The words of a text without accents and punctuation, with their capitals."""
-    if text.isascii():  # the same four times as fast
+    if text.isascii():  # same result, four times as fast
         return text.translate(_ASCII_GAPS).split()
     return _TOKEN.findall(without_accents(text))
 
 
 def title_word_spans(text: str) -> list[tuple[int, int]]:
-    """Where each of the `title_words` is in a text that is `without_accents`."""
+    """The position of each of the `title_words` in a text that is `without_accents`."""
     pattern = _ASCII_TOKEN if text.isascii() else _TOKEN
     return list(map(re.Match.span, pattern.finditer(text)))
 
 
 def without_accents(text: str) -> str:
-    """The text in compatible letters, without accents; all functions here find the same words."""
+    """The text in compatibility form, without accents; all functions here find the same words."""
     if text.isascii():
         return text
     return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text)))
@@ -63,12 +63,12 @@ _PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 
 
 def bare_title(title: str) -> str:
-    """A title without the parenthesis at its end that tells namesakes apart; may be empty."""
+    """A title without the closing parenthesis that distinguishes namesakes; may be empty."""
     return _PARENTHESES.sub("", title)
 
 
 def title_key(title: str) -> str:
-    """The form under which a title is looked up: "Lothair II (emperor)" is "lothair ii".
+    """The look-up form of a title: "Lothair II (emperor)" becomes "lothair ii".
 
     A title that is only a parenthesis keeps it; one without letters and digits gives "".
     """
@@ -99,7 +99,7 @@ def names(text: str) -> list[str]:
     return list(found)
 
 
-# A sentence that says what something is. Possessive: a list of names never makes it try again.
+# A sentence that says what something is. Possessive quantifiers: a list of names never backtracks.
 _DESCRIPTION = re.compile(
     r"(?:^|[.!?][\"”)]?\s|\n)\s*(?:(?:The|A|An)\s)?"
     rf"({_WORD}(?:\s(?:{_SMALL}\s){{0,2}}+(?:{_WORD}|\d[\w-]*)){{0,9}}+)"
@@ -187,8 +187,8 @@ def _parse_date(match: re.Match[str]) -> DateMention | None:
 
 def sentences(text: str, *, language: str = "en") -> list[str]:
     """The sentences of a text, stripped, without empty ones."""
-    from sentencex import segment  # late: it loads its language tables on import
+    from sentencex import segment  # lazy: it loads its language tables on import
 
-    # Half a surrogate pair, as broken JSON spells it, cannot be encoded for the library.
+    # Half a surrogate pair, from broken JSON, cannot be encoded for the library.
     whole = text.encode("utf-8", "replace").decode() if _HALF_PAIR.search(text) else text
     return [stripped for one in segment(language, whole) if (stripped := one.strip())]

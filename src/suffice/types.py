@@ -1,6 +1,6 @@
-"""Frozen records that every part of suffice shares: document, question, hit, verdict, trace.
+"""Frozen records that all parts of suffice share: document, question, hit, verdict, trace.
 
-A Hit points at a Document by id and holds no copy; a library's search adds it. Gold labels are in
+A Hit refers to a Document by id and has no copy; a library's search adds it. Gold labels are in
 `suffice.datasets.gold`, so that retrieval and gate cannot import them.
 """
 
@@ -23,7 +23,7 @@ Operator = Literal["$in", "$nin", "$gte", "$lte"]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The unit that is retrieved. A chunk is a document whose `parent` is the id of the whole."""
+    """The unit of retrieval. A chunk is a document whose `parent` is the id of the whole."""
 
     doc_id: DocId
     text: str
@@ -94,10 +94,10 @@ class RetrieverScore:
 @dataclass(frozen=True, slots=True)
 class Hit:
     doc_id: DocId
-    score: float | None = None  # higher is better; None where the retriever gives none
+    score: float | None = None  # higher is better; None if the retriever gives none
     parts: tuple[RetrieverScore, ...] = ()  # the retrievers that found it
     matched: tuple[str, ...] = ()  # metadata it shares with the question: "source: The Verge"
-    relaxed: bool = False  # it was found only after the question's filter was relaxed
+    relaxed: bool = False  # found only after the question's filter was relaxed
 
     def as_json(self) -> dict[str, Any]:
         """The hit as JSON values, without its document."""
@@ -127,7 +127,7 @@ class LibraryHit(Hit):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Hits in rank order without duplicates, and their documents where known."""
+    """Hits in rank order without duplicates, and their documents if known."""
 
     question: Question
     hits: tuple[Hit, ...]
@@ -151,7 +151,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One feature that moved the probability: its name, by how much, and the same in words."""
+    """One feature that moved the probability: its name, by how much, and a sentence."""
 
     feature: str
     effect: float
@@ -159,16 +159,16 @@ class Reason:
 
     @property
     def sign(self) -> str:
-        """ "+" or "-"; "*" where it explains the action, not the probability."""
+        """ "+" or "-"; "*" if it explains the action, not the probability."""
         return "+" if self.effect > 0 else "-" if self.effect < 0 else "*"
 
 
-LOW_FAMILIARITY = 0.1  # below it, a verdict says in what the question is unfamiliar
+LOW_FAMILIARITY = 0.1  # below it, a verdict says why the question is unfamiliar
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """The sentence of a hit that carries it."""
+    """The most relevant sentence of a hit."""
 
     doc_id: str
     p_needed: float  # that the question needs this hit
@@ -185,9 +185,9 @@ class JudgeReport:
     judge: str  # its name
     p_before: float  # the gate's own p_complete
     action_before: Action
-    p_judge: float | None  # that the evidence is complete, by the judge; None: no usable answer
+    p_judge: float | None  # probability of complete evidence; None: no usable answer
     missing: str = ""  # in the judge's words, short
-    hits: tuple[int, ...] = ()  # the places of the hits that it needs, from 0
+    hits: tuple[int, ...] = ()  # positions of the hits that it needs, from 0
     error: str = ""
     calls: int = 0
     tokens: int = 0
@@ -211,11 +211,11 @@ class JudgeReport:
 class Verdict:
     """The gate's answer for one question and its evidence.
 
-    `familiarity` says how like the training questions and hits these are, from 0 to 1. Where it is
-    low, `unfamiliar` says why: p_complete and action then say little, and the interval is wide.
-    `quotes` are the sentences that seem to be evidence, where a reader has read the hits. `notes`
-    say what it has not read: hits, or parts of them, that are too long or too many. `judged` is
-    what a judge was asked and what it changed, None where none was asked.
+    `familiarity` says how similar the question and hits are to the training data, from 0 to 1. If
+    it is low, `unfamiliar` says why; p_complete and action then say little, and the interval is
+    wide. `quotes` are the sentences that seem to be evidence, if a reader has read the hits.
+    `notes` list what it has not read: hits, or parts of them, that are too long or too many.
+    `judged` has a judge's opinion and its effect, or None if no judge was asked.
     """
 
     estimate: Estimate
@@ -272,7 +272,7 @@ class Verdict:
         return f"familiarity {self.familiarity:.2f}: {why} The probability may be far off."
 
     def _repr_html_(self) -> str:
-        """For a notebook, with everything that came from a text escaped."""
+        """For a notebook, with everything from a text escaped."""
         low, high = f"{self.estimate.low:.2f}", f"{self.estimate.high:.2f}"
         rows = [(one.sign.replace("-", "&minus;"), _safe(one.words)) for one in self.reasons]
         rows += [("evidence", _safe(str(one))) for one in self.quotes]
@@ -304,7 +304,7 @@ def _safe(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A sentence of a document, with its number in it (from 0)."""
+    """A sentence of a document, with its index (from 0)."""
 
     doc_id: DocId
     sentence: int
@@ -316,10 +316,10 @@ class FoundAnswer:
     """What a gate's reader found in some texts: a part of one of them, or "yes" or "no"."""
 
     text: str  # empty: nothing
-    place: int  # of the text it stands in, or rests on
-    start: int  # of the answer there, or of what it rests on, in characters
+    place: int  # index of the text that contains or supports it
+    start: int  # of the answer or of its support, in characters
     end: int
-    p: float  # that it is right
+    p: float  # probability that it is right
 
 
 class Support(StrEnum):
@@ -342,7 +342,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What something cost. A round is a search beyond the first; tokens are in and out."""
+    """The cost of something. A round is a search beyond the first; tokens are in and out."""
 
     rounds: int = 0
     calls: int = 0
@@ -353,11 +353,11 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a judge says about one list of hits; without `log_odds`, `error` says why."""
+    """A judge's opinion on one list of hits; without `log_odds`, `error` says why."""
 
     log_odds: float | None  # that the hits are complete; None: no usable answer
     missing: str = ""  # what it does not find in the hits, in its words
-    hits: tuple[int, ...] = ()  # the places of those it needs, from 0
+    hits: tuple[int, ...] = ()  # positions of those it needs, from 0
     error: str = ""
     cost: Cost = Cost()
     cached: bool = False
@@ -377,7 +377,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: what was asked, found and answered. `number` counts sub-questions; 0: the whole."""
+    """One step: question, hits, answer. `number` counts sub-questions; 0: the whole question."""
 
     question: str
     hits: tuple[Hit, ...]

@@ -1,3 +1,1 @@
-"""Where documents are stored and jobs run: embedded (SQLite and tantivy), Qdrant, and batches on
-Dask.
-"""
+"""Where documents are stored and jobs run: embedded (SQLite and tantivy), Qdrant, and Dask."""

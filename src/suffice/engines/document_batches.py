@@ -1,4 +1,4 @@
-"""Documents on their way into a store on disk or a server: checked, cut into batches, encoded."""
+"""Prepare documents for a store on disk or a server: check, split into batches, encode."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HitLists = list[tuple[Hit, ...]]
 def document_batches(
     documents: Iterable[Document], *, size: int, characters: int
 ) -> Iterator[list[Document]]:
-    """Checked documents, at most `size` in a batch; long documents end it earlier."""
+    """Checked documents, at most `size` per batch; long documents end it earlier."""
     batch: list[Document] = []
     total = 0
     for document in documents:
@@ -54,7 +54,7 @@ def encode_batch(
 ) -> tuple[list[Document], Halves | None]:
     """The last document of each id, at the position of the first, with its vector.
 
-    `vectors` belong to the whole batch. Without them `encode` makes them from the texts.
+    `vectors` belong to the whole batch. Without them, `encode` makes them from the texts.
     """
     last = {document.doc_id: (document, at) for at, document in enumerate(batch)}
     kept = [document for document, _ in last.values()]
@@ -67,12 +67,12 @@ def encode_batch(
 
 
 def unique_ids(doc_ids: Iterable[DocId]) -> list[DocId]:
-    """Each id that a store can hold, once, in order."""
+    """Each id that a store can contain, once, in order."""
     return [one for one in dict.fromkeys(doc_ids) if isinstance(one, str) and is_utf8(one)]
 
 
 def check_ids(doc_ids: Iterable[DocId]) -> list[DocId]:
-    """`unique_ids`; InputError for one text in place of a list."""
+    """`unique_ids`; InputError for a string in place of a list."""
     if isinstance(doc_ids, str):
         raise InputError("expected a list of ids, found one text", hint=f"write [{doc_ids!r}]")
     return unique_ids(doc_ids)

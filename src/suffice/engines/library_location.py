@@ -21,13 +21,13 @@ REBUILD = "build one: suffice build FOLDER --out DIR"
 
 @dataclass(frozen=True, slots=True)
 class LibraryLocation:
-    path: Path  # where files derived from the documents are kept
+    path: Path  # for files derived from the documents
     store: EmbeddedStore | QdrantStore
     encoder: str | None
 
 
 def ensure_library(where: Path | str, encoder: str | None) -> None:
-    """Make a new or empty folder, or a collection, a library if it is none yet."""
+    """Make a new or empty folder, or a collection, a library if it is not one yet."""
     if is_qdrant_address(where):
         with QdrantStore(str(where)) as store:
             if not store.generation:
@@ -61,7 +61,7 @@ def open_location(where: Path | str) -> LibraryLocation:
 
 
 def _create_folder(path: Path, encoder: str | None) -> None:
-    """Write the manifest first, so that a folder with our files always says what it is."""
+    """Write the manifest first, so that a folder with our files can always be identified."""
     if path.exists() and not path.is_dir():
         hint = "choose another path"
         raise InputError(f"{path} is a file, expected a folder for the library", hint=hint)
@@ -77,6 +77,6 @@ def _create_folder(path: Path, encoder: str | None) -> None:
 
 
 def _cache_folder() -> Path:
-    """Where this machine caches what it derives from libraries on servers."""
+    """Where this machine caches data derived from libraries on servers."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("SUFFICE_CACHE") or Path(cache) / "suffice")

@@ -1,9 +1,9 @@
-"""Marks of writes that have not ended: a library that was cut off says so.
+"""Marks of unfinished writes, so that an interrupted library can be detected.
 
 Each batch of a library is durable and searchable on its own. So a killed process, a full disk or a
-bad record leaves a library that answers and lacks documents. A writer therefore puts a small file
-beside the manifest before its first batch and removes it after its last. It holds a lock on the
-file meanwhile: a mark that nobody holds is of a writer that was cut off.
+bad record leaves a library that works but lacks documents. A writer therefore creates a small file
+next to the manifest before its first batch and removes it after its last. It locks the file
+meanwhile: a mark without a lock belongs to an interrupted writer.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ FROM_PYTHON = "add the same documents again"
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedWrite:
-    """Documents of a source that are being stored, or were when their writer was cut off."""
+    """Documents of a source that are being stored, or were when the writer was interrupted."""
 
-    source: str  # "" for documents that a program gave
-    resume: str  # the command that goes on where it stopped
+    source: str  # "" for documents passed by a program
+    resume: str  # the command that continues where it stopped
     started: str
     running: bool = False
 
@@ -49,7 +49,7 @@ class UnfinishedWrite:
 
 
 def unfinished_writes(folder: Path) -> list[UnfinishedWrite]:
-    """The writes of this library that have not ended, the oldest first."""
+    """The unfinished writes of this library, oldest first."""
     found = [_read(file)[0] for file in folder.glob(PATTERN)]
     return sorted(filter(None, found), key=lambda one: one.started)
 
@@ -58,9 +58,10 @@ def unfinished_writes(folder: Path) -> list[UnfinishedWrite]:
 def mark_write(
     folder: Path, source: str, resume: str, *, generation: Callable[[], int]
 ) -> Iterator[None]:
-    """Mark the library while the block runs; the mark stays if the block fails after it stored.
+    """Mark the library while the block runs; the mark stays if the block fails after a write.
 
-    At its end the marks of earlier writes of the same source go, too: this one did their work.
+    At its end, marks of earlier writes of the same source are removed, too: this one did their
+    work.
     """
     before = generation()
     started = datetime.now().astimezone().isoformat(" ", "minutes")
@@ -72,13 +73,13 @@ def mark_write(
     try:
         yield
     except BaseException:
-        with suppress(SufficeError, OSError):  # where the store fails, the mark stays
+        with suppress(SufficeError, OSError):  # if the store fails, the mark stays
             if generation() == before:
                 file.unlink()
         raise
     else:
         file.unlink(missing_ok=True)
-        stored = generation() != before  # a program that adds nothing has made up for nothing
+        stored = generation() != before  # a program that adds nothing has completed nothing
         for other in folder.glob(PATTERN):
             mark, running = _read(other)
             same = mark is None or (mark.source == source and (stored or source))
@@ -105,11 +106,11 @@ def _create(folder: Path, content: bytes) -> tuple[Path, int]:
             raise
         if file.exists():
             return file, handle
-        os.close(handle)  # another writer's end took it, before it was locked, for a dead one
+        os.close(handle)  # removed as dead by another writer before it was locked
 
 
 def _read(file: Path) -> tuple[UnfinishedWrite | None, bool]:
-    """The mark, and whether its writer runs. No mark: its writer was killed before it stored."""
+    """The mark, and whether its writer runs. No mark: the writer was killed before it stored."""
     running = False
     with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,19 +1,19 @@
-"""From a question and its hits to a verdict: is the evidence complete?
+"""Check a question and its hits: is the evidence complete?
 
     gate              Gate: check, fit, adapt, drift, save. Start here; `gate_ref` opens one by name
-    hits              hits of any shape
-    question          the question's words and names, and what such a question needs
+    hits              accepts hits of any shape
+    question          the question's words and names, and how many documents it needs
     features          the table of all features
-    extraction        what the gate reads in the hits; `similarity` has the optional features
+    extraction        computes features from the hits; `similarity` has the optional ones
     reader            the transformer of the standard preset: reads the hits together
-    model             submodels and ensemble; `calibration` makes probabilities of their scores
-    policy            from a probability to an action, with a promise where wanted
-    judge             a judge behind the gate: who is sent to it, and what its word is worth
-    familiarity       how like the training questions and hits, and what that does to the interval
+    model             submodels and ensemble; `calibration` turns their scores into probabilities
+    policy            turns a probability into an action, optionally with a promise
+    judge             when to ask a judge behind the gate, and how much weight its opinion gets
+    familiarity       similarity to the training questions and hits, and its effect on the interval
     explanation       reasons, what is missing, next queries; `evidence_graph` for display
     training          fitting and adapting
     drift             have the questions changed since the fit?
     stuffing_filter   the hardened preset ignores hits stuffed with the question's words
 
-No gold label can be seen from here.
+This package has no access to gold labels.
 """

@@ -1,13 +1,13 @@
-"""From a score to a calibrated probability: of sets given 0.8, eight in ten are complete.
+"""Turn a score into a calibrated probability: of sets given 0.8, eight in ten are complete.
 
-    Platt        a logistic curve: two numbers, steady on a few hundred labels
+    Platt        a logistic curve: two parameters, stable on a few hundred labels
     VennAbers    an interval that is valid for any score: one isotonic fit as if the case were
                  incomplete, one as if it were complete
-    FeatureProfile   the features at fit time: their scale, and what drift is measured against
+    FeatureProfile   the features at fit time: their scale, and the reference for drift
     Correction   a linear map of log-odds and a few features, for a gate on another corpus
 
-Platt and VennAbers are fitted on scores that the model gave to questions it was not fitted on, and
-never fall when the score rises. All three are stored as JSON.
+Fit Platt and VennAbers on out-of-fold scores. Both are monotonic: a higher score never gives a
+lower probability. All of them are stored as JSON.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from suffice.gate.features import LOCAL_FEATURE
 from suffice.numeric import multiply_rows
 
 Floats = npt.NDArray[np.floating[Any]]
-PLATT_C = 100.0  # against the penalty on the slope: it matters only where scores separate labels
-MAX_COEFFICIENT = 1e6  # of a saved correction
-BINS = 10  # of a feature
-MAX_SPREADS = 4.0  # beyond which a feature of another corpus counts no more
+PLATT_C = 100.0  # inverse penalty on the slope; matters only if the scores separate the labels
+MAX_COEFFICIENT = 1e6  # limit for a saved correction
+BINS = 10  # per feature
+MAX_SPREADS = 4.0  # features of another corpus are clipped here
 
 
 def _check_scores(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -65,18 +65,18 @@ class Platt:
 
     @classmethod
     def fit(cls, scores: npt.ArrayLike, complete: npt.ArrayLike) -> Self:
-        """Platt's fit, with his smoothed labels: one class alone gives no certainty either.
+        """Platt's fit with smoothed labels, so that a single class does not give certainty.
 
-        Scores that rank the wrong way round get slope 0 and so the base rate.
+        Scores that rank the wrong way round get slope 0, and so the base rate.
         """
-        from sklearn.linear_model import LogisticRegression  # late: of the `fit` extra
+        from sklearn.linear_model import LogisticRegression  # lazy: needs the `fit` extra
 
         found, labels = _check_labelled(scores, complete)
         yes = labels.sum()
         soft = np.where(labels > 0, (yes + 1) / (yes + 2), 1 / (len(labels) - yes + 2))
         both = np.repeat([1, 0], len(found))
         weights = np.concatenate([soft, 1 - soft])
-        # In units of their spread: the penalty is then the same for scores of any scale.
+        # Standardize the scores, so that the penalty is the same at any scale.
         middle, spread = float(found.mean()), float(found.std()) or 1.0
         model = LogisticRegression(C=PLATT_C, tol=1e-8, max_iter=1_000)
         model.fit(np.tile((found - middle) / spread, 2)[:, None], both, sample_weight=weights)
@@ -90,16 +90,16 @@ class Platt:
 
     def apply(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The probability of each score."""
-        with np.errstate(over="ignore"):  # far below zero it is 0
+        with np.errstate(over="ignore"):  # exp overflows for very low scores; p is then 0
             return np.asarray(1 / (1 + np.exp(-self.log_odds(scores))))
 
 
 @dataclass(frozen=True)
 class VennAbers:
-    """Inductive Venn-Abers prediction (Vovk, Petej and Fedorova 2015), exact.
+    """Exact inductive Venn-Abers prediction (Vovk, Petej and Fedorova 2015).
 
-    `low[j]` is the isotonic fit with one more case of label 0 behind the first j distinct scores,
-    `high[j]` the one with label 1 there, both read off at the added case.
+    `low[j]` is the isotonic fit with an extra case of label 0 after the first j distinct scores,
+    evaluated at that case; `high[j]` is the same with label 1.
     """
 
     scores: tuple[float, ...]
@@ -127,7 +127,7 @@ class VennAbers:
         return cls(tuple(distinct.tolist()), low, high)
 
     def apply(self, scores: npt.ArrayLike) -> tuple[Floats, Floats]:
-        """The lower and the upper probability; the fewer similar cases, the further apart."""
+        """The lower and the upper probability; fewer similar cases give a wider interval."""
         found, (known, low, high) = _check_scores(scores), self._tables
         return low[known.searchsorted(found, "right")], high[known.searchsorted(found, "left")]
 
@@ -137,15 +137,15 @@ class VennAbers:
 
 
 def fit_interval(odds: npt.ArrayLike, complete: npt.ArrayLike) -> VennAbers:
-    """Venn-Abers over log-odds rounded to two places: the tables stay small."""
+    """Venn-Abers over log-odds rounded to two decimals, which keeps the tables small."""
     return VennAbers.fit(_check_scores(odds).round(2), complete)
 
 
 class _IncrementalIsotonic:
     """The isotonic fit of every prefix and suffix of the sorted cases, to add one case anywhere.
 
-    Pooling does not depend on order: a new case between a pooled prefix and suffix only has to
-    absorb the blocks next to it. So each place costs a few steps instead of a fit of its own.
+    Pooling does not depend on order: a new case between a pooled prefix and suffix only absorbs the
+    blocks next to it. Each position then takes a few steps instead of a new fit.
     """
 
     def __init__(self, counts: Floats, sums: Floats) -> None:
@@ -170,7 +170,7 @@ class _IncrementalIsotonic:
         return total / (self._counts[end] - self._counts[start] + one_more)
 
     def with_one_more(self, place: int, label: float) -> float:
-        """The fit at a case of this label behind the first `place` distinct scores."""
+        """The fit at a case of this label inserted after the first `place` distinct scores."""
         start = end = place
         while True:
             mean = self._mean(start, end, label, 1)
@@ -183,8 +183,8 @@ class _IncrementalIsotonic:
 
 
 def calibration_metrics(p: npt.ArrayLike, complete: npt.NDArray[np.bool_]) -> dict[str, float]:
-    """How good probabilities are, for a gate's card."""
-    from sklearn.metrics import brier_score_loss, roc_auc_score  # late: of the `fit` extra
+    """AUROC, Brier score and base rate, for a gate's card."""
+    from sklearn.metrics import brier_score_loss, roc_auc_score  # lazy: needs the `fit` extra
 
     auroc, brier = roc_auc_score(complete, p), brier_score_loss(complete, p)
     figures = {"auroc": auroc, "brier": brier, "complete": complete.mean()}
@@ -199,7 +199,7 @@ class Correction:
     slope: float
     weights: tuple[float, ...]
     names: tuple[str, ...]  # of the features
-    penalty: float  # on these weights, by the prior that fits best
+    penalty: float  # on these weights, from the best-fitting prior
 
     def __post_init__(self) -> None:
         numbers = (*self.weights, self.offset, self.slope, self.penalty)
@@ -219,15 +219,15 @@ class Correction:
 
 
 def feature_limits(names: tuple[str, ...]) -> Floats:
-    """How far each standardized feature counts; the log-odds of a local model have no limit."""
+    """How far each standardized feature counts; the log-odds of a local model are not clipped."""
     return np.array([np.inf if name == LOCAL_FEATURE.name else MAX_SPREADS for name in names])
 
 
 @dataclass(frozen=True)
 class FeatureProfile:
-    """The questions a gate was fitted on, as distributions from which none can be read back.
+    """The training questions of a gate, as distributions that reveal no single question.
 
-    Of each feature the median, the spread, the edges of up to ten bins and the share in each.
+    For each feature: the median, the spread, the edges of up to ten bins and the share in each.
     """
 
     names: tuple[str, ...]
@@ -247,7 +247,7 @@ class FeatureProfile:
     def fit(
         cls, names: Sequence[str], table: Floats, complete: float, actions: Mapping[str, float]
     ) -> FeatureProfile:
-        """From the gate's columns, (questions, features)."""
+        """Profile the gate's columns, (questions, features)."""
         quantiles = np.linspace(0, 1, BINS + 1)[1:-1]
         edges = [tuple(np.unique(np.quantile(column, quantiles)).tolist()) for column in table.T]
         shares = [tuple(bin_shares(*one)) for one in zip(table.T, edges, strict=True)]
@@ -263,7 +263,7 @@ class FeatureProfile:
         return replace(self, **kept)
 
     def with_feature(self, name: str, median: float) -> FeatureProfile:
-        """With one more feature, of spread 1."""
+        """A copy with one more feature, of spread 1."""
         return replace(
             self,
             names=(*self.names, name),
@@ -273,16 +273,16 @@ class FeatureProfile:
 
     @cached_property
     def column(self) -> dict[str, int]:
-        """Where each feature stands."""
+        """The position of each feature."""
         return {name: at for at, name in enumerate(self.names)}
 
     def standardize(self, table: Floats, names: tuple[str, ...]) -> Floats:
-        """The named features from their median, in units of their spread: (questions, names)."""
+        """The named features, centred by median and scaled by spread: (questions, names)."""
         at, medians, spreads = self._scales(names)
         return np.asarray((table.take(at, axis=1) - medians) / spreads)
 
     def _scales(self, names: tuple[str, ...]) -> tuple[npt.NDArray[np.intp], Floats, Floats]:
-        if names not in self._scales_of:  # the same few names in every check
+        if names not in self._scales_of:  # every check asks for the same few names
             at = np.array([self.column[name] for name in names], dtype=np.intp)
             medians, spreads = np.array(self.medians), np.maximum(self.spreads, 1e-6)
             self._scales_of[names] = at, medians[at], spreads[at]

@@ -1,4 +1,4 @@
-"""Have the questions changed since the gate was fitted? Features and actions, then against now."""
+"""Have the questions changed since the fit? Compares features and actions at fit time and now."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from suffice.errors import InputError
 from suffice.gate.calibration import FeatureProfile, bin_shares
 
 Floats = npt.NDArray[np.floating[Any]]
-MIN_QUESTIONS = 30  # recent ones
+MIN_QUESTIONS = 30  # recent questions, at least
 DRIFTED_PSI = 0.25  # the customary limit
-MAX_DRIFTED_SHARE = 0.10  # of features, before the probabilities are suspect
+MAX_DRIFTED_SHARE = 0.10  # share of drifted features above which the probabilities are suspect
 MAX_ACTION_CHANGE = 0.10  # in the share of an action
 TINY = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureDrift:
-    """Population stability index (0: none; 0.25: much) and Kolmogorov's distance at the bins."""
+    """Population stability index (0: none, 0.25: large) and Kolmogorov distance at the bins."""
 
     feature: str
     psi: float
@@ -45,7 +45,7 @@ class Drift:
 
 
 def measure_drift(profile: FeatureProfile, table: Floats, actions: Mapping[str, float]) -> Drift:
-    """How far recent questions are from those of the profile; `actions` are their shares."""
+    """How far recent questions are from the profile; `actions` are the shares of their actions."""
     recent = len(table)
     if recent < MIN_QUESTIONS:
         raise InputError(
@@ -60,7 +60,7 @@ def measure_drift(profile: FeatureProfile, table: Floats, actions: Mapping[str, 
         )
     ]
     features.sort(key=lambda pair: (-pair[0].psi, pair[0].feature))
-    # Two samples of the same questions have an index, too, the larger the fewer they are.
+    # Two samples of the same questions also have a nonzero index; it grows as samples get smaller.
     far = [one for one, then in features if one.psi > DRIFTED_PSI + 2 * (len(then) - 1) * chance]
     changed = []
     for name in sorted({*profile.actions, *actions}):
@@ -93,7 +93,7 @@ def _distances(then: Floats, now: Floats) -> tuple[float, float]:
 
 
 def share_changed(then: float, now: float, questions: int, recent: int) -> bool:
-    """Whether the share of an action changed much, and by more than chance."""
+    """Whether the share of an action changed by a lot, and by more than chance."""
     share = (then * questions + now * recent) / (questions + recent)
     chance = 2 * (share * (1 - share) * (1 / recent + 1 / questions)) ** 0.5
     return bool(abs(now - then) > max(MAX_ACTION_CHANGE, chance))

@@ -1,7 +1,7 @@
-"""The evidence as a graph: which hits hold what the question names, link to each other, or lack.
+"""The evidence as a graph: which hits contain the question's names, their links, what is missing.
 
-For display only: the gate's probability comes from `suffice.gate.extraction`. Which words a hit
-holds is what the verdict counts, so that both agree on what is covered.
+For display only: the gate's probability comes from `suffice.gate.extraction`. A word counts as
+covered by the same rule as in the verdict, so that both agree.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NameMention:
 
 @dataclass(frozen=True, slots=True)
 class MissingItem:
-    """Something missing, the hits that mention it, and whether the question names it."""
+    """A missing item, the hits that mention it, and whether the question names it."""
 
     text: str
     mentioned_by: tuple[DocId, ...]
@@ -42,10 +42,10 @@ class MissingItem:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceGraph:
-    hits: tuple[DocId, ...]  # that the gate read, in rank order
+    hits: tuple[DocId, ...]  # read by the gate, in rank order
     names: tuple[NameMention, ...]
-    words: tuple[NameMention, ...]  # that the question is about, also those inside its names
-    links: tuple[tuple[DocId, DocId], ...]  # which hit mentions whose title
+    words: tuple[NameMention, ...]  # content words, also those inside names
+    links: tuple[tuple[DocId, DocId], ...]  # (hit, hit whose title it mentions)
     missing: tuple[MissingItem, ...]
 
 
@@ -88,7 +88,7 @@ def _find_words(
 def _find_mentions(
     question: str, passages: dict[DocId, Passage], parsed: ParsedQuestion
 ) -> tuple[NameMention, ...]:
-    # Titles first, the longest first: "Shadows in Paradise" is one name, where the gate reads two.
+    # Titles first, longest first: "Shadows in Paradise" is one title, but the gate sees two names.
     keys = {one.key for one in passages.values() if len(one.key) > SHORT_TITLE_KEY}
     titles = sorted((key for key in keys if key in parsed.flat), key=len, reverse=True)
     written = parsed.display_names
@@ -102,13 +102,13 @@ def _find_mentions(
 
 
 def _is_common_word(question: str, written: str) -> bool:
-    """Whether it also stands there in lower case: "the film Metropolis (Film)"."""
+    """Whether it also occurs in lower case: "the film Metropolis (Film)"."""
     small = written.lower()
     return small != written and re.search(rf"(?<!\w){re.escape(small)}(?!\w)", question) is not None
 
 
 def _locate(question: str, key: bytes, written: str) -> tuple[int, int] | None:
-    """Where a name stands in the question: its words, whatever is between them, or as written."""
+    """Where a name occurs in the question: its words with anything between them, or as written."""
     words = r"\W+".join(map(re.escape, key.decode("utf-8", "ignore").split()))
     if match := re.search(rf"(?<!\w){words}(?!\w)", question, re.IGNORECASE):
         return match.span()
@@ -117,7 +117,7 @@ def _locate(question: str, key: bytes, written: str) -> tuple[int, int] | None:
 
 
 def _holders(key: bytes, passages: dict[DocId, Passage]) -> tuple[DocId, ...]:
-    """The hits that hold it, or whose title is a part of it: "Dog Law" in "The Dog Law film"."""
+    """The hits that contain it, or whose title is part of it: "Dog Law" in "The Dog Law film"."""
     return tuple(
         doc_id
         for doc_id, one in passages.items()

@@ -1,12 +1,12 @@
-"""Why the gate thinks so, what is missing, and what to search for next, in words.
+"""Explain a verdict in words: the reasons, what is missing, and what to search for next.
 
-Reasons add up. A question starts where a typical one with typical hits stands (every feature at its
-median of fit time). Then the families of features are shown to the model one after another, and
-each gets what the log-odds move by: start and families sum to the log-odds of the verdict. All rows
-of all questions go through the model in one batch.
+Reasons add up. The baseline (START) is a typical question with typical hits: every feature at its
+median of fit time. The families of features are then revealed to the model one after another, and
+each is credited with the change in log-odds. Baseline and families sum to the log-odds of the
+verdict. All rows of all questions go through the model in one batch.
 
-What is missing is read from the texts where possible: names, numbers and dates of the question that
-no hit covers. Then come absent names that the model takes for missing evidence.
+Missing items come from the texts where possible: names, numbers and dates of the question that no
+hit covers. After these come absent names that the model considers missing evidence.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ from suffice.text import DateMention, date_mentions, title_key
 from suffice.types import Action, Document, Evidence, Quote, Reason
 
 Floats = npt.NDArray[np.floating[Any]]
-MAX_SHOWN = 4  # reasons, missing things, and one more than queries
-MIN_EFFECT = 0.05  # log-odds below which a family is not a reason
-MIN_SHARE = 0.1  # of the strongest effect, likewise
-MIN_CHANCE = 0.2  # from which on an absent name is reported as missing
-# The same beside ANSWER. Of 582 lists of six data sets, those with a less likely name, or with one
-# that only the question has, were complete as often as others: it would contradict without cause.
+MAX_SHOWN = 4  # reasons and missing items; queries: one fewer
+MIN_EFFECT = 0.05  # in log-odds; a family with a smaller effect is not a reason
+MIN_SHARE = 0.1  # of the strongest effect; a family below it is not a reason
+MIN_CHANCE = 0.2  # an absent name at least this likely is reported as missing
+# The same next to ANSWER. In 582 lists of six data sets, hits with a less likely name, or with one
+# that only the question has, were complete as often as others: naming it would contradict ANSWER.
 MIN_CHANCE_ANSWERED = 0.5
-QUERY_WORDS = 4  # words of the question that go with a name into a query
-START, SEARCH = "start", "search"  # reasons that are no family of features
+QUERY_WORDS = 4  # words of the question added to a name in a query
+START, SEARCH = "start", "search"  # reasons that are not feature families
 _ASKED, _MENTIONS = ABSENT_COLUMNS.index("asked"), ABSENT_COLUMNS.index("mentions")
-_BEFORE, _BEHIND = 32, 12  # how much of a date can stand before its year, and behind
+_BEFORE, _BEHIND = 32, 12  # how many characters of a date can precede and follow its year
 _YEAR = re.compile(r"[12]\d{3}")
-# A year, a version or a long code; not an amount: nobody would search for "9 days" or "840 euro".
+# A year, a version or a long code. Not an amount: nobody searches for "9 days" or "840 euro".
 _NUMBER = re.compile(
     r"(?<![\w.,:/])(?:1[5-9]\d\d|20\d\d|\d+\.\d[\d.]*|\d{5,})(?![\w%,:/]|\.\d)"
     r"(?! ?(?:[a-zA-Z]?[bglmtBWV]|kWh|euros?|dollars?|percent)\b)"
 )
-# A month or weekday, also short, and what can stand behind one in a date.
+# A month or weekday, also abbreviated, and what can follow one in a date.
 _CALENDAR = "|".join(f"{one[:3]}(?:t|{one[3:]})?s?" for one in (*MONTHS, *WEEKDAYS))
 _DATE = re.compile(rf"\b(?:{_CALENDAR})(?: (?:of|the|\d+(?:st|nd|rd|th)?|{_CALENDAR}))*$")
-# Words that open a sentence or a request with a capital and name nothing.
+# Capitalized words that open a sentence or a request but are not names.
 _OPENERS = FUNCTION_WORDS | set(
     "according compare describe explain find give help identify list please show state summarise "
     "summarize tell".split()
 )
-_FILLERS = FUNCTION_WORDS | {"ll", "re", "ve"}  # also what contractions leave among the words
-_MARKS = "«»„“”‘’‹›¿¡…–—"  # that the rules for names take for letters
+_FILLERS = FUNCTION_WORDS | {"ll", "re", "ve"}  # includes what is left of contractions
+_MARKS = "«»„“”‘’‹›¿¡…–—"  # the name rules take these for letters
 _SUFFIX = re.compile(r"['’](?:d|ll|m|re|s|t|ve)$")
 
 
@@ -69,7 +69,7 @@ def explain_verdicts(
     actions: Sequence[Action],
     searches: Sequence[str | None],
 ) -> list[dict[str, Any]]:
-    """Reasons, missing and next queries of each question, as fields of a verdict.
+    """Reasons, missing items and next queries of each question, as fields of a verdict.
 
     `searches` says why an action is not the usual one at this probability.
     """
@@ -95,14 +95,14 @@ def explain_verdicts(
 
 
 def _quotes(evidence: Evidence, reading: Reading) -> tuple[Quote, ...]:
-    """Of the hits that the reader takes for needed, those needed most first."""
+    """Quotes from the hits that the reader considers needed, most needed first."""
     pairs = zip(evidence.hits, sigmoid(reading.needed).tolist(), reading.quotes, strict=True)
     found = [Quote(hit.doc_id, round(p, 4), text) for hit, p, text in pairs if p >= 0.5 and text]
     return tuple(sorted(found, key=lambda one: -one.p_needed)[:MAX_SHOWN])
 
 
 class FeatureView:
-    """A question's features by name; no dictionary of all hundred is made for each question."""
+    """A question's features by name, without building a dictionary of all of them per question."""
 
     __slots__ = ("_column", "_row")
 
@@ -110,7 +110,7 @@ class FeatureView:
         self._column, self._row = column, row
 
     def __getitem__(self, name: str) -> float:
-        if name == "need":  # of documents: one number for every reason
+        if name == "need":  # of documents: the same number in every reason
             if "read_count" in self._column:
                 return self["read_count"]
             return self["held"] - self["short"]
@@ -118,14 +118,14 @@ class FeatureView:
 
 
 class Occlusion:
-    """Which columns are shown family by family, and the medians until then; made once a gate."""
+    """Which columns are revealed family by family, with medians until then; built once per gate."""
 
     def __init__(self, features: Sequence[Feature], medians: Sequence[float]) -> None:
         present = {one.family for one in features}
         self.families = tuple(family for family in _FAMILIES if family in present)
         place = {family: at for at, family in enumerate(self.families)}
         at = np.array([place.get(one.family, -1) for one in features])  # -1: always shown
-        # The first, the first two … all.
+        # Row n reveals the first n + 1 families.
         self._shows = (at <= np.arange(len(place))[:, None])[:, None]
         self._medians = np.array(medians, dtype=np.float32)
         self._column = {one.name: at for at, one in enumerate(features)}
@@ -137,9 +137,10 @@ class Occlusion:
     def effects(
         self, table: Floats, log_odds: Callable[[Floats], Floats], explain: bool = True
     ) -> tuple[Floats, Floats]:
-        """Log-odds (questions,), and what they are made of (questions, 1 + families): they sum up.
+        """Log-odds (questions,), and their parts (questions, 1 + families), which sum to them.
 
-        First the start, then what each family adds. Without `explain` nothing is taken apart.
+        The first part is the baseline, then comes what each family adds. Without `explain`, the
+        parts are not computed.
         """
         if not explain:
             return log_odds(table), np.zeros((len(table), 0))
@@ -152,9 +153,9 @@ class Occlusion:
     def rank_reasons(
         self, effects: Floats, view: FeatureView, action: Action
     ) -> tuple[Reason, ...]:
-        """The strongest effects of one question first, the start last; one speaks for the action.
+        """The strongest effects first, the baseline last; at least one reason supports the action.
 
-        Effects that are small beside the strongest did not move the verdict: they are left out.
+        Effects that are small next to the strongest are left out: they did not change the verdict.
         """
         start, *ranked = zip((START, *self.families), parts := effects.tolist(), strict=True)
         ranked.sort(key=lambda pair: (-abs(pair[1]), pair[0]))
@@ -188,11 +189,11 @@ def _singular(words: str) -> str:
 
 
 class Fact(NamedTuple):
-    """A column in words: "{0}" is its value, with the usual one behind it; "{1}" is the view."""
+    """A sentence about a column: "{0}" is its value and the usual one, "{1}" is the view."""
 
     sign: int  # 1: more of it speaks for complete evidence, -1: against, 0: neither
     column: str
-    form: Callable[[float], str]  # the value for people; "" where there is nothing to tell
+    form: Callable[[float], str]  # formats the value; "" if there is nothing to say
     words: str
 
 
@@ -213,8 +214,8 @@ def _none(at_most: float) -> Callable[[float], str]:
 
 
 _ONE, _TWO = "{:.1f}".format, "{:.2f}".format
-# What each family is about, and its facts, best first. The subject is told where no fact fits.
-# The query comes first: without hits nothing else counts.
+# The subject of each family, and its facts, best first. The subject is used if no fact fits. The
+# query comes first: without hits nothing else counts.
 _FAMILIES: dict[str, tuple[str, tuple[Fact, ...]]] = {
     "query": ("the form of the question", (
         Fact(0, "k", _none(0), "there are {0} hits"),
@@ -287,14 +288,14 @@ _FAMILIES: dict[str, tuple[str, tuple[Fact, ...]]] = {
 def find_missing(
     evidence: Evidence, extraction: Extraction, p_absent: Floats, *, answers: bool = False
 ) -> tuple[str, ...]:
-    """Names of the question that no hit covers, its dates and numbers, likely absent names.
+    """Names of the question that no hit covers, its dates and numbers, and likely absent names.
 
-    Beside an answer, only numbers and names that are more likely missing than not.
+    Next to ANSWER, only its dates and numbers, and names that are more likely missing than not.
     """
     question_names, mentions = (extraction.absent[:, at].tolist() for at in (_ASKED, _MENTIONS))
     question, chances = evidence.question.text, p_absent.tolist()
     dates = _question_dates(question)
-    dated = " ".join(question[one.start : one.end] for one in dates)  # a "September 19" is no name
+    dated = " ".join(question[one.start : one.end] for one in dates)  # "September 19" is not a name
     names = list(map(display_name, extraction.absent_runs))
     all_capitals = _capitals_say_nothing(question)
 
@@ -303,9 +304,9 @@ def find_missing(
             return ""
         texts = "\n".join(one.text[:MAX_PASSAGE_CHARS] for one in evidence.documents.values())
         name = _searchable(names[at], question if question_names[at] else texts)
-        held = name != names[at] and name in texts  # the "Q3" of "Compare the Q3"
+        held = name != names[at] and name in texts  # the "Q3" in "Compare the Q3"
         masked, where = (re.sub(r"\d+", "0", one) for one in (name, question))
-        sibling = not question_names[at] and masked != name and masked in where  # L70 beside L90
+        sibling = not question_names[at] and masked != name and masked in where  # L70 next to L90
         return "" if held or sibling else name
 
     unmentioned = [
@@ -326,14 +327,14 @@ def find_missing(
 
 
 def _searchable(name: str, text: str) -> str:
-    """The name as it would be searched; "" if it is a date or only starts sentences of the text."""
+    """The name as a search term; "" if it is a date or occurs only at the start of sentences."""
     words, text = name.strip(_MARKS).split(), text.replace("’", "'")
     while words and (words[0].islower() or _names_nothing(words[0])):
         words.pop(0)
     date = _DATE.search(kept := " ".join(words))
     if date and (date.start() == 0 or " " in date.group()):  # not the end of "Theresa May"
         kept = kept[: date.start()].rstrip()
-    # With the rest of a version: the ".3" of "TLS 1.3". Not the "Wh" of "kWh".
+    # Keep the rest of a version: the ".3" in "TLS 1.3". Do not match the "Wh" in "kWh".
     found = re.search(rf"\b{re.escape(kept)}(?:(?<=\d)(?:\.\d+)+)?", text) if kept else None
     if found is None:
         return ""
@@ -342,7 +343,7 @@ def _searchable(name: str, text: str) -> str:
 
 
 def _capitals_say_nothing(question: str) -> bool:
-    """Whether all words have capitals, also the small ones: "WHO IS ADA", "Who Is Ada"."""
+    """Whether every word is capitalized, even the small ones: "WHO IS ADA", "Who Is Ada"."""
     words = [word for word in re.findall(r"\w+", question) if word[0].isalpha()]
     small = any(word.lower() in FUNCTION_WORDS for word in words[1:])
     return question.isupper() or (small and not any(word[0].islower() for word in words))
@@ -359,7 +360,7 @@ def _names_nothing(word: str) -> bool:
 
 
 def _only_starts(word: str, text: str) -> bool:
-    """Whether the word stands only where a sentence starts, and not as the subject of its verb."""
+    """Whether the word occurs only at the start of sentences, and not as the subject of a verb."""
     for place in re.finditer(rf"\b{re.escape(word)}\b(?:\W+(\w+))?", text):
         before = text[max(place.start() - 8, 0) : place.start()].rstrip(" \"'“‘«„¿¡(*#>•|-")
         if (before and before[-1] not in ".!?:;\n") or place.group(1) in AUXILIARIES:
@@ -368,7 +369,7 @@ def _only_starts(word: str, text: str) -> bool:
 
 
 def _question_dates(question: str) -> list[DateMention]:
-    """The dates of a question; only its part around years is searched, since that is slow."""
+    """The dates of a question. Searches only around years, because the search is slow."""
     years = [year.start() for year in _YEAR.finditer(question)]
     if not years:
         return []
@@ -384,7 +385,7 @@ def _metadata_labels(documents: Iterable[Document]) -> str:
 
 
 def _missing_figures(evidence: Evidence, dates: Sequence[DateMention]) -> list[str]:
-    """Dates and numbers of the question that stand in no document."""
+    """Dates and numbers of the question that are in no document."""
     question, documents = evidence.question.text, evidence.documents.values()
 
     def is_found(words: str) -> bool:
@@ -405,10 +406,10 @@ def _missing_figures(evidence: Evidence, dates: Sequence[DateMention]) -> list[s
 
 
 def suggest_queries(question: ParsedQuestion, missing: Sequence[str]) -> tuple[str, ...]:
-    """Short searches: each missing thing with the words that relate it to the rest.
+    """Short queries: each missing item with the words that relate it to the rest.
 
     Each adds a word that is not in the question, or asks about one of two names that the question
-    joins ("A or B"): its own words again would find the same hits.
+    joins ("A or B"). The question's words alone would find the same hits again.
     """
     names = b" ".join(question.names)
     content = [word for word in question.content if b" " + word + b" " not in names]
@@ -425,7 +426,7 @@ def suggest_queries(question: ParsedQuestion, missing: Sequence[str]) -> tuple[s
 
 
 def _is_joined(key: bytes, question: ParsedQuestion) -> bool:
-    """Whether "and" or "or" stands between this name of the question and another one."""
+    """Whether "and" or "or" connects this name to another one in the question."""
     pairs = [pair for one in question.names for pair in ((one, key), (key, one))]
     joins = (b"and", b"or", b"and the", b"or the")
     joined = any(word.join(pair) in question.flat for pair in pairs for word in joins)

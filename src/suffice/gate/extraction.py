@@ -1,11 +1,15 @@
-"""From hits and question to features: one pass over the text, then similarity and agreement.
+"""Compute features from question and hits: one pass over the text, then similarity and agreement.
 
-Everything the features need from text is found here, because text is where the time goes. A
-*source* is a hit whose title the question names; without one, the hit that covers most of the
-question. A *loose* word is asked about but names nothing: it relates a source to what is asked for
-("the *director* of …"). An *absent* name stands in the text of a source, or in the question, and
-is the title of no hit: perhaps the missing document. Where a hit has no title, the names that its
-sentences describe stand in ("Ada Lovelace was …"). `suffice.gate.features` has all columns.
+All text processing is here, because it takes most of the time. The terms:
+
+- *source*: a hit whose title the question names, or else the hit that covers most of the question
+- *loose* word: asked about but not part of a name; it relates a source to what is asked for
+  ("the *director* of …")
+- *absent* name: in the text of a source or in the question, but the title of no hit. It may be the
+  missing document.
+
+If a hit has no title, the names that its sentences describe are used instead ("Ada Lovelace was
+…"). `suffice.gate.features` lists all columns.
 """
 
 from __future__ import annotations
@@ -66,23 +70,23 @@ T = TypeVar("T")
 
 
 class FastModel(Protocol):
-    """The model of a gate that has the plain features alone."""
+    """The model of a gate that uses only the plain features."""
 
     @property
     def name(self) -> str: ...
 
     def log_odds_of(self, batch: FeatureBatch) -> Floats:
-        """(questions,), of a batch without extra features."""
+        """(questions,) for a batch without extra features."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoders:
-    """What else looks at the texts: the reader, an encoder, a cross-encoder, some, or nothing."""
+    """Optional models that read the texts: reader, encoder, cross-encoder."""
 
     encoder: Encoder | None = None
     reranker: Reranker | None = None
     reader: Reader | None = None
-    fast: FastModel | None = None  # beside a reader
+    fast: FastModel | None = None  # used together with a reader
 
     @property
     def names(self) -> dict[str, str | None]:
@@ -93,7 +97,7 @@ class Encoders:
     def resolve(
         self, encoder: str | None, reranker: str | None, reader: str | None = None, *, where: str
     ) -> Encoders:
-        """Those of these names: the given ones where their names match, else registered ones."""
+        """The models of these names: the given ones if their names match, else registered ones."""
         return Encoders(
             _resolve(ENCODERS, encoder, self.encoder, where),
             _resolve(RERANKERS, reranker, self.reranker, where),
@@ -123,18 +127,18 @@ def _resolve(registry: Registry[T], wanted: str | None, given: T | None, where: 
 
 @dataclass(frozen=True, slots=True)
 class FeatureBatch:
-    """Questions and their hits as the model sees them; everywhere one entry a question.
+    """Questions and their hits as model input; every sequence has one entry per question.
 
-    `extra` and `hit_extra` hold the columns of `extra_features`: those of encoders and other runs.
+    `extra` and `hit_extra` hold the columns of `extra_features`: from encoders and other runs.
     """
 
     hits: Sequence[NormalizedHits]
     questions: Sequence[ParsedQuestion]
     extractions: Sequence[Extraction]
     extra: Floats | None = None  # (questions, extra_features)
-    hit_extra: Sequence[Floats] | None = None  # (hits, columns) a question
+    hit_extra: Sequence[Floats] | None = None  # (hits, columns) per question
     extra_features: tuple[Feature, ...] = ()
-    readings: Sequence[Reading] | None = None  # where there is a reader
+    readings: Sequence[Reading] | None = None  # only with a reader
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -153,7 +157,7 @@ class FeatureBatch:
     def with_extra(
         self, features: tuple[Feature, ...], extra: Floats, hit_extra: Sequence[Floats]
     ) -> FeatureBatch:
-        """With more columns in front of the extra ones."""
+        """A copy with more columns in front of the extra ones."""
         if self.extra is not None and self.hit_extra is not None:
             extra = np.column_stack([extra, self.extra])
             blocks = zip(hit_extra, self.hit_extra, strict=True)
@@ -169,7 +173,7 @@ def featurize(
     encoders: Encoders = NO_ENCODERS,
     other_runs: Sequence[Sequence[NormalizedHits]] | None = None,
 ) -> FeatureBatch:
-    """What the model sees of each question and its hits; `other_runs` only where it uses them."""
+    """The model input for each question and its hits; `other_runs` only if the model uses them."""
     pairs = zip(questions, hits, strict=True)
     extractions = [_extract_one(question, one, words) for question, one in pairs]
     batch, evidence = FeatureBatch(hits, questions, extractions), [one.evidence for one in hits]
@@ -199,14 +203,14 @@ def _extract_one(question: ParsedQuestion, hits: NormalizedHits, words: WordTabl
 
 
 def reader_input(hits: NormalizedHits) -> tuple[str, list[str], list[str]]:
-    """The question, and titles and texts of its hits."""
+    """The question, and the titles and texts of its hits."""
     documents = hits.documents
     texts = list(map(text_with_byline, documents))
     return hits.question, [one.title for one in documents], texts
 
 
 def text_with_byline(document: Document) -> str:
-    """The text behind its source and date: questions name them, often only the metadata does."""
+    """The text after its source and date: questions mention them, the text often does not."""
     day = document.published_at
     if not document.source and not day:
         return document.text
@@ -215,23 +219,23 @@ def text_with_byline(document: Document) -> str:
 
 
 MAX_TITLE_CHARS = 200
-PASSAGE_CACHE_SIZE = 2_048  # a few kilobytes each
-SHORT_TITLE_KEY = 4  # a title key of a letter or two, between its spaces: found everywhere
+PASSAGE_CACHE_SIZE = 2_048  # entries of a few kilobytes
+SHORT_TITLE_KEY = 4  # a title key of one or two letters and its spaces would match everywhere
 
 
 class Passage(NamedTuple):
     """A hit's title and text, parsed once for any number of questions."""
 
     key: bytes  # the title's search key
-    words: list[bytes]  # of the title
+    words: list[bytes]  # the title's
     flat: bytes  # title and text, normalized
     runs: list[bytes]  # capitalized runs, in order
-    names: frozenset[bytes]  # the same, each once
+    names: frozenset[bytes]  # the same without repeats
     has_text: bool
-    subjects: tuple[bytes, ...]  # search keys of the names it describes; () where it has a title
+    subjects: tuple[bytes, ...]  # search keys of the names it describes; () if it has a title
 
 
-# What a loader writes where a text has no title: the name of its file, or its number.
+# What a loader uses as the title of a text without one: its file name or number.
 _NO_TITLE = re.compile(
     r"[\w./\\ -]*\.(?:csv|docx?|eml|html?|jsonl?|log|md|odt|pdf|pptx?|rst|rtf|tsv|txt|xlsx?|xml)"
     r"|(?:(?:chunk|doc|document|file|id|item|node|page|paragraph|part|passage|record|row|section|text)"
@@ -241,7 +245,7 @@ _NO_TITLE = re.compile(
 
 
 def parse_passage(title: str, text: str) -> Passage:
-    """The passage; the last ones are cached, since the same documents come again and again."""
+    """Parse a passage. Recent ones are cached, because the same documents come up repeatedly."""
     return _parse_passage(title[:MAX_TITLE_CHARS], text[:MAX_PASSAGE_CHARS])
 
 
@@ -265,31 +269,31 @@ def _parse_passage(title: str, text: str) -> Passage:
 
 
 def word_holders(question: ParsedQuestion, passages: Sequence[Passage]) -> list[list[int]]:
-    """Which passages hold each content word of the question: what the verdict counts as covered."""
+    """Which passages contain each content word of the question, as the verdict counts it."""
     return [[at for at, one in enumerate(passages) if stem in one.flat] for stem in question.stems]
 
 
-# Bounds on the time that a hostile input can take.
-MAX_LINKED = 50  # hits whose titles are searched in the others: time would grow with their square
-MAX_SOURCES = 3  # sources that absent names are taken from
-MAX_ABSENT_NAMES = 12  # from one source
+# Limits on the time that hostile input can take.
+MAX_LINKED = 50  # hits whose titles are searched in the others: the time is quadratic
+MAX_SOURCES = 3  # sources that provide absent names
+MAX_ABSENT_NAMES = 12  # per source
 NEAR_BYTES = 60  # between a name and the word that relates it
 FAR = 999
-TITLE_PREFIX = 12  # bytes of a title that the automaton searches: more take longer to build
+TITLE_PREFIX = 12  # bytes of a title in the automaton: more take longer to build
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What one pass found: a row per hit, a row per absent name, and the set's figures; float32."""
+    """The result of one pass, float32: a row per hit and per absent name, and the set's figures."""
 
     hits: Floats  # (hits, HIT_COLUMNS)
     absent: Floats  # (names, ABSENT_COLUMNS)
-    absent_runs: tuple[bytes, ...]  # the names as they stand in the text
+    absent_runs: tuple[bytes, ...]  # the names as written in the text
     figures: Floats  # of the set: (SET_COLUMNS,)
 
     @property
     def absent_names(self) -> tuple[str, ...]:
-        """The absent names, for people."""
+        """The absent names, formatted for display."""
         return tuple(map(display_name, self.absent_runs))
 
 
@@ -300,9 +304,9 @@ def extract(
     scores: Sequence[float | None] | None,
     words: WordTable,
 ) -> Extraction:
-    """Titles, texts and scores are in rank order; "" or None where there is none.
+    """Extract from titles, texts and scores in rank order; use "" or None for missing values.
 
-    No hits give no rows, and zeros for the set.
+    Without hits there are no rows, and the set's figures are zeros.
     """
     if not len(titles) == len(texts) == (len(titles) if scores is None else len(scores)):
         known = "no" if scores is None else len(scores)
@@ -320,11 +324,11 @@ def extract(
 class _Extractor:
     """The state of one pass; each method fills in what the next ones need.
 
-    Words of the question are known by their place in it. Plain lists and sets: arrays this small
-    cost more.
+    Words of the question are identified by their position in it. Plain lists and sets: numpy arrays
+    this small are slower.
     """
 
-    __slots__ = (  # more than Python keeps cheaply in a dictionary
+    __slots__ = (  # so many attributes are slow in an instance dictionary
         "agents", "anchors", "borne", "by_any", "by_named", "carriers", "closeness", "counted",
         "covered", "flats", "found", "has_text", "holders", "in_named", "k", "keys", "leading",
         "leads", "links_out", "loose", "matches", "mentioned", "mentions", "named", "near",
@@ -357,7 +361,7 @@ class _Extractor:
         self._share_names()
 
     def _match_titles(self) -> None:
-        """Which titles the question names, and how much of each stands in it."""
+        """Which titles the question names, and how much of each is in it."""
         flat, is_asked = self.question.flat, set(self.question.tokens).__contains__
         self.title_share, self.title_rare, named = [], [], []
         for at, words in enumerate(self.title_words):
@@ -368,13 +372,13 @@ class _Extractor:
             self.title_rare.append(rarest)
             if inside == whole and rarest > STOP_WORD_RARITY and self.keys[at] in flat:
                 named.append(at)
-        # A title inside a longer named title is not named itself: "Smith" in "Joseph Smith".
+        # A title inside a longer named title does not count as named: "Smith" in "Joseph Smith".
         longer = {self.keys[at] for at in named}
         self.anchors = [at for at in named if not _only_inside(self.keys[at], longer, flat)]
         self.named = [at in self.anchors for at in range(self.k)]
 
     def _split_words(self) -> None:
-        """Which words stand in a named title, and which are loose: neither there nor in a name."""
+        """Which words are in a named title, and which are loose: neither there nor in a name."""
         content = self.question.content
         in_titles = {word for at in self.anchors for word in self.title_words[at]}
         in_names = in_titles.union(b"".join(self.question.names).split())
@@ -391,7 +395,7 @@ class _Extractor:
         titles = [keys[at][:TITLE_PREFIX] for at in self.to]
         groups = (question.stems, phrases, question.names, question.numbers, titles)
         patterns = list(chain.from_iterable(groups))
-        # The quickest automaton to build.
+        # This automaton is the fastest to build.
         finder = BytesAhoCorasick(patterns, implementation=Implementation.NoncontiguousNFA)
         find = partial(finder.find_matches_as_indexes, overlapping=True)
         self.matches = list(map(find, self.flats))
@@ -411,7 +415,7 @@ class _Extractor:
         self.carriers = self._carriers()
 
     def _carriers(self) -> list[list[int]]:
-        """The hits whose title holds each name of the question, or is held by it."""
+        """The hits whose title contains each name of the question, or is contained in it."""
         flat, titles = self.question.flat, list(enumerate(zip(self.keys, self.borne)))
         in_question = [len(key) > SHORT_TITLE_KEY and key in flat for key in self.keys]
         return [
@@ -424,7 +428,7 @@ class _Extractor:
         ]
 
     def _held(self, words: Iterable[int], whole: float) -> list[float]:
-        """The share of the whole that each hit holds of these words, by rarity."""
+        """The share of the whole that each hit contains of these words, weighted by rarity."""
         sums, rarity = [0.0] * self.k, self.question.rarity
         for word in words:
             for at in self.holders[word]:
@@ -432,12 +436,12 @@ class _Extractor:
         return [one / whole for one in sums]
 
     def _weight(self, words: Iterable[int]) -> float:
-        """The share of some of the question's words in all, by rarity."""
+        """The share of these words among all words of the question, weighted by rarity."""
         return sum(map(self.question.rarity.__getitem__, words)) / self.total
 
     def _words_of(self, hits: Collection[int]) -> set[int]:
-        """The words that some of these hits hold."""
-        last = len(self.holders)  # behind the words come phrases, names, numbers and titles
+        """The words that at least one of these hits contains."""
+        last = len(self.holders)  # words are followed by phrases, names, numbers and titles
         found = set[int]().union(*[self.found[at] for at in hits])
         return {which for which in found if which < last}
 
@@ -457,7 +461,7 @@ class _Extractor:
                         self._link_from_source(by, to, self.flats[by].index(keys[to]))
 
     def _places(self, wanted: Collection[int], at: int) -> list[int]:
-        """Where one of the wanted stands in this hit, in order."""
+        """Where the wanted patterns occur in this hit, in order."""
         return sorted([place for which, place, _ in self.matches[at] if which in wanted])
 
     def _link_from_source(self, by: int, to: int, place: int) -> None:
@@ -484,9 +488,9 @@ class _Extractor:
             self.shares_named[at] = 0
 
     def extraction(self) -> Extraction:
-        """The columns, from what was found."""
+        """Build the columns from what was found."""
         by_sources = self._words_of(self.sources)
-        lack = self.loose - by_sources  # these must come from elsewhere
+        lack = self.loose - by_sources  # these must come from other hits
         lacks = self._weight(lack)
         gains, order = self._greedy()
         runs, absent, dangling = self._absent(lacks)
@@ -532,7 +536,7 @@ class _Extractor:
         return _pack_rows(zip(*columns), HIT_COLUMNS)
 
     def _absent(self, lacks: float) -> tuple[tuple[bytes, ...], list[list[float]], int]:
-        """The absent names, a row each, and how many sources lead to one of them, not to a hit."""
+        """The absent names, a row each, and how many sources lead to one of them but to no hit."""
         rows: dict[bytes, list[float]] = {}
         runs: dict[bytes, bytes] = {}
         dangling = 0
@@ -546,7 +550,7 @@ class _Extractor:
             if not carriers:
                 parts = name.split()
                 rare = max(self.words.rarities(parts))
-                rows.pop(name, None)  # a source may name it too: the question's row comes instead
+                rows.pop(name, None)  # a source may name it too: the question's row wins
                 runs.pop(name, None)
                 rows[name] = [
                     0, 0, 0, 0, len(holders), min(len(parts), 6), rare, 0, 0, 1, 0, 0, lacks,
@@ -558,7 +562,7 @@ class _Extractor:
     def _absent_from(
         self, at: int, lacks: float, rows: dict[bytes, list[float]], runs: dict[bytes, bytes]
     ) -> bool:
-        """Add the absent names of one source; whether one follows a word like "director"."""
+        """Add the absent names of one source; return whether one follows a word like "director"."""
         titles, question, flat = b"|".join(self.borne), self.question.flat, self.flats[at]
         source = (self.covered[at], 0, self.ranks[at], self.resolved[at], lacks, 0)
         fresh, points_on = 0, False
@@ -629,7 +633,7 @@ def _tally(groups: Iterable[Iterable[int]], k: int) -> list[int]:
 
 
 def _score_shares(scores: Sequence[float | None] | None, k: int) -> list[float]:
-    """Scores as shares of the best one; -1 where unknown, or where some are negative."""
+    """Scores as shares of the best one; -1 if unknown, or if some are negative."""
     known = [score for score in scores or () if score is not None and score == score]
     top = max(known, default=0.0)
     if scores is None or top <= 0 or not isfinite(top) or min(known) < 0:
@@ -648,7 +652,7 @@ def _score_ladder(shares: Sequence[float]) -> list[float]:
 
 
 def _distances(at: int, places: Sequence[int]) -> tuple[int, int]:
-    """How far behind the last of the sorted places it stands, and how far from the nearest."""
+    """The distance to the last of the sorted places before it, and to the nearest one."""
     if not places:
         return FAR, FAR
     right = bisect_left(places, at)
@@ -657,7 +661,7 @@ def _distances(at: int, places: Sequence[int]) -> tuple[int, int]:
 
 
 def _only_inside(key: bytes, others: Collection[bytes], flat: bytes) -> bool:
-    """Whether the key stands in the text only as a part of one of the others."""
+    """Whether the key occurs in the text only as part of one of the others."""
     return any(
         key in other and key != other and flat.count(key) <= flat.count(other) for other in others
     )

@@ -1,12 +1,12 @@
-"""Familiarity: how like the training questions and hits these ones are, from 0 to 1.
+"""Familiarity: how similar a question and its hits are to the training data, from 0 to 1.
 
-    form_table        a dozen columns that say how question and hits are written, not what about
+    form_table        a dozen columns on how question and hits are written, not on their subject
     FormProfile       these columns at fit time: centres, their common spread, usual distances
-    widen_interval    an interval that is the wider, the less familiar the question
+    widen_interval    a wider interval for less familiar questions
 
 Familiarity is the share of training questions that were at least as far from all others as this
-one: 0.5 is usual, below LOW_FAMILIARITY the probability says little. `docs/decisions/0034` has
-the figures behind the columns and the constants.
+one. 0.5 is usual; below LOW_FAMILIARITY the probability says little. `docs/decisions/0034` has the
+figures behind the columns and the constants.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from suffice.numeric import log_odds_array, multiply_rows, sigmoid
 from suffice.types import LOW_FAMILIARITY
 
 Floats = npt.NDArray[np.floating[Any]]
-COLUMNS = {  # the name of each, and how it is called where a question is far off in it
+COLUMNS = {  # each column, and its description in the reasons for low familiarity
     "titled": "the share of hits with a title",
     "length": "the length of the hits",
     "length_spread": "how much the length of the hits varies",
@@ -45,16 +45,16 @@ COLUMNS = {  # the name of each, and how it is called where a question is far of
     "hits_foreign": "the language of the hits",
 }
 AT = {name: at for at, name in enumerate(COLUMNS)}
-HEAD_BYTES = 240  # of each hit, to judge its language and its digits
-CLUSTERS, CLUSTER_SIZE = 16, 100  # centres at most, and training questions for each at least
+HEAD_BYTES = 240  # of each hit, used to detect its language and digits
+CLUSTERS, CLUSTER_SIZE = 16, 100  # centres at most; training questions per centre at least
 CLUSTER_STEPS = 30
-MIN_SPREAD = 0.05  # of a column: one that never varied must not count without limit
+MIN_SPREAD = 0.05  # of a column, so that one that never varied does not dominate
 SHRINKAGE, RIDGE = 0.1, 0.05  # of the common covariance, in units of the columns' spreads
-DISTANCES = 200  # quantiles of the usual distances that are kept
+DISTANCES = 200  # stored quantiles of the usual distances
 DISTANCE_FOLDS = 5
 MAX_NUMBER = 1e9  # in a saved profile
-MAX_WIDENING = 4.5  # log-odds on either side, where familiarity is 0
-WIDENING_POWER = 4  # how fast that falls as familiarity rises
+MAX_WIDENING = 4.5  # log-odds on either side at familiarity 0
+WIDENING_POWER = 4  # how fast the widening falls as familiarity rises
 BYTES_PER_WORD = 6
 NO_TEXT = "No hit has a text or a title."
 USUALLY = 0.9  # the share of training questions within a column's range
@@ -62,8 +62,8 @@ USUALLY = 0.9  # the share of training questions within a column's range
 
 # ---- English or not
 
-MIN_WORDS = 3  # fewer are not judged
-MIN_SCRIPT_BYTES, SCRIPT_SHARE = 12, 0.6  # of non-ASCII bytes, to be of another script
+MIN_WORDS = 3  # shorter texts are not judged
+MIN_SCRIPT_BYTES, SCRIPT_SHARE = 12, 0.6  # of non-ASCII bytes, for another script
 _ENGLISH = frozenset(word.encode() for word in FUNCTION_WORDS)
 _OTHER = frozenset(word.encode() for word in OTHER_FUNCTION_WORDS)
 _PARTICLES = frozenset(word.encode() for word in OTHER_PARTICLES)
@@ -72,13 +72,13 @@ _DIGITS = b"0123456789"
 
 
 def is_foreign(flat: bytes) -> bool:
-    """Whether a normalized text is surely not English: by its script, or by its small words.
+    """Whether a normalized text is clearly not English, by its script or its function words.
 
-    Names, code, tables and texts of a word or two have neither, and are not judged foreign.
+    Names, code, tables and very short texts have neither, and are not judged foreign.
     """
     accents = 0
     if flat.isascii():
-        if b" the " in flat:  # most English texts, for speed
+        if b" the " in flat:  # a shortcut: true for most English texts
             return False
         words = flat.split()
     else:
@@ -89,7 +89,8 @@ def is_foreign(flat: bytes) -> bool:
         accents = len(words) - sum(map(bytes.isascii, words))
     if len(words) < MIN_WORDS or _OTHER.isdisjoint(words):
         return False
-    # Particles like "de la", and accents, are in English texts, too: in names. They only support.
+    # English texts also have particles like "de la" and accents, in names. They count only in
+    # addition to other function words.
     supports = accents + sum(map(_PARTICLES.__contains__, words))
     other = sum(map(_OTHER.__contains__, words)) + supports / 2
     return other > sum(map(_ENGLISH.__contains__, words))
@@ -99,7 +100,7 @@ def is_foreign(flat: bytes) -> bool:
 
 
 def form_table(batch: FeatureBatch) -> Floats:
-    """(questions, COLUMNS); zeros where there are no hits."""
+    """(questions, COLUMNS); zeros if there are no hits."""
     parts = zip(batch.hits, batch.questions, batch.extractions, strict=True)
     return np.array([_form(*one) for one in parts], dtype=float).reshape(-1, len(COLUMNS))
 
@@ -113,7 +114,7 @@ def _form(hits: NormalizedHits, question: ParsedQuestion, extraction: Extraction
     k = len(documents)
     if not k:
         return _NO_HITS
-    # Parsed and cached by the extraction.
+    # The extraction has parsed and cached these.
     passages = [parse_passage(one.title, text_with_byline(one)) for one in documents]
     sizes = [len(one.flat) for one in passages]
     lengths = list(map(log1p, sizes))
@@ -143,7 +144,7 @@ def _form(hits: NormalizedHits, question: ParsedQuestion, extraction: Extraction
 
 
 class Familiarity(NamedTuple):
-    """Of each question: from 0 to 1, and where it is low the sentences that say why."""
+    """For each question a value from 0 to 1 and, if it is low, sentences that say why."""
 
     values: Floats
     reasons: list[tuple[str, ...]]
@@ -153,7 +154,7 @@ class Familiarity(NamedTuple):
 class FormProfile:
     """How the training questions and hits were written, as centres of many questions each.
 
-    A question's distance is that to the nearest centre, by one covariance for all. `distances`
+    A question's distance is that to the nearest centre, with one covariance for all. `distances`
     are quantiles of the distances of training questions from centres of other questions.
     """
 
@@ -179,7 +180,7 @@ class FormProfile:
 
     @classmethod
     def fit(cls, table: Floats, folds: npt.NDArray[np.integer[Any]], *, seed: int) -> FormProfile:
-        """From (questions, COLUMNS); questions of one fold are measured by the others."""
+        """Fit on (questions, COLUMNS); each fold is measured by a fit on the others."""
         table = np.asarray(table, dtype=float)
         distances = np.concatenate(
             [
@@ -200,7 +201,7 @@ class FormProfile:
         )
 
     def measure(self, batch: FeatureBatch) -> Familiarity:
-        """The familiarity of each question. No hits at all are familiar: they are never enough."""
+        """The familiarity of each question. Without hits it is 1: nothing needs to be judged."""
         table = form_table(batch)
         known, shares = self._shares
         values = np.interp(self._space.distances(table), known, shares, right=0.0)
@@ -216,7 +217,7 @@ class FormProfile:
 
     @cached_property
     def _shares(self) -> tuple[Floats, Floats]:
-        """Distances, and the share of training questions at least as far off."""
+        """Distances, and the share of training questions at least as far away."""
         return np.array(self.distances), np.linspace(1, 0, len(self.distances))
 
     def _reasons(self, row: Floats) -> tuple[str, ...]:
@@ -247,7 +248,7 @@ class FormProfile:
 
 
 def _length_sentence(what: str, value: float, low: float, high: float) -> tuple[str, ...]:
-    """That a length is unusual; nothing unless the figures that are shown say so, too."""
+    """Say that a length is unusual, but only if the rounded figures show it, too."""
     scale = BYTES_PER_WORD if what.startswith("The hits") else 1
     words, least, most = (round(np.expm1(one) / scale) for one in (value, low, high))
     if least <= words <= most:
@@ -279,7 +280,7 @@ class _Space:
         return cls(means, spreads, centres, precision)
 
     def distances(self, table: Floats) -> Floats:
-        """From the nearest centre: (questions,)."""
+        """The distance to the nearest centre: (questions,)."""
         whiten, centres = self._whitened
         apart = multiply_rows(table - self.means, whiten)[:, None] - centres
         return np.asarray((apart * apart).sum(2).min(1))
@@ -293,13 +294,13 @@ class _Space:
 
     @cached_property
     def _whitened(self) -> tuple[Floats, Floats]:
-        """The map to columns in which distances are plain, and the centres there."""
+        """The map to a space where distances are Euclidean, and the centres in it."""
         root = np.linalg.cholesky(self.precision)
         return root / self.spreads[:, None], self.centres @ root
 
 
 def _cluster(rows: Floats, count: int, seed: int) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """k-means: the centres, and the nearest one of each row. The same rows give the same bytes."""
+    """k-means: the centres, and the nearest one of each row. Deterministic to the byte."""
     draw = np.random.default_rng(seed)
     centres = rows[draw.integers(len(rows))][None]
     for _ in range(count - 1):  # k-means++
@@ -326,6 +327,6 @@ def _squares(rows: Floats, centres: Floats) -> Floats:
 def widen_interval(
     low: Floats, high: Floats, familiarity: Floats, shift: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """The interval for questions of this familiarity, wider by `shift` log-odds at least."""
+    """The interval at this familiarity, wider by at least `shift` log-odds."""
     more = shift + MAX_WIDENING * (1 - familiarity) ** WIDENING_POWER
     return sigmoid(log_odds_array(low) - more), sigmoid(log_odds_array(high) + more)

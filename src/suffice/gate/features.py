@@ -1,6 +1,6 @@
 """The features of the gate, in one table: level, family, name, meaning. To add one, start here.
 
-Three small submodels look at the parts: which hits are evidence (level "hit"), which absent names
+Three small submodels describe the parts: which hits are evidence (level "hit"), which absent names
 are missing evidence ("absent"), what the question asks for ("question"). Their outputs and the
 figures of the whole set ("set") are the columns of the gate's model ("gate"). All features are
 scale-free and come from the question and its hits alone. `suffice.gate.extraction` computes the
@@ -21,7 +21,7 @@ class Feature(NamedTuple):
 
 
 def _rows(level: str, table: str) -> tuple[Feature, ...]:
-    """One feature a line: family, name, meaning."""
+    """Parse one feature per line: family, name, meaning."""
     rows = (line.split(maxsplit=2) for line in table.strip().splitlines())
     return tuple(Feature(family, name, meaning, level) for family, name, meaning in rows)
 
@@ -160,7 +160,7 @@ absent    absent2          The second, likewise.
 absent    absent3          The third.
 absent    absent           Expected missing evidence among absent names.
 """)  # fmt: skip
-# Only of gates fitted on examples with other runs. Without another run every column is -1.
+# Used only by gates fitted on examples with other runs. Without another run every column is -1.
 AGREEMENT_HIT = _rows("beside", """
 agreement runs             Share of the other runs that hold it.
 agreement run_place        Best reciprocal place in another run, 0 where none holds it.
@@ -173,7 +173,7 @@ agreement same_order       Share of pairs of shared hits in the same order.
 agreement only_there       Documents that another run alone holds, per hit, on average over runs.
 """)  # fmt: skip
 LOCAL_FEATURE = Feature("own", "own", "Log-odds by a model of the labels it was adapted to, alone.")
-# Only of gates with an encoder, or with a cross-encoder.
+# Used only by gates with an encoder or a cross-encoder.
 SIMILARITY_HIT = _rows("hit", """
 similarity cosine          Cosine with the question.
 similarity cosine_behind   How far that is behind the nearest hit's.
@@ -230,7 +230,7 @@ relevance relevance4       Its fourth best score.
 relevance relevance5       Its fifth best score.
 relevance relevance_mean   Mean score of the cross-encoder.
 """)  # fmt: skip
-# Only of gates with a reader.
+# Used only by gates with a reader.
 READING_HIT = _rows("hit", """
 reading   read_needed      The reader's log-odds that it is needed.
 reading   read_behind      How far that is behind the hit needed most.
@@ -262,12 +262,13 @@ HIT_COLUMNS, ABSENT_COLUMNS, SET_COLUMNS, PATH_COLUMNS = (
     tuple(one.name for one in level) for level in (_HIT, _ABSENT_NAME, _SET, _PATH)
 )
 QUESTION_COLUMNS = tuple(_QUESTION)
-# Hit features also compared with those of the other hits: the best of a list is the best anywhere.
+# Hit features that are also compared with the other hits of the list: the best hit of a list should
+# look the same on any corpus.
 RELATIVE_HIT_COLUMNS = (
     "covered", "residual", "relation", "score", "title_share", "closeness", "linked_by_any",
     "shares_any", "names", "fills",
 )  # fmt: skip
-# Features that point the same way on every data set: towards a complete set (1) or away (-1).
+# Features with the same direction on every data set: towards a complete set (1) or away (-1).
 STEADY_DIRECTIONS = {
     "weakest_least": 1, "weakest_likely": 1, "short_least": 1, "short_likely": 1, "p1": 1,
     "cov_any": 1, "cov_linked": 1, "resolved": 1, "dangling": -1, "loose": -1, "lacks_linked": -1,
@@ -283,7 +284,7 @@ def _relative(suffix: str, meaning: str) -> Iterable[Feature]:
         yield Feature(families[name], f"{name}_{suffix}", meaning.format(name), "among")
 
 
-# The gate's columns before and behind the guesses of its question model.
+# The gate's columns before and after the guesses of its question model.
 BEFORE_GUESSES = (*(one._replace(level="gate") for one in _SET), *_PATH)
 BEHIND_GUESSES = tuple(
     Feature("query", f"q_{name}", _COUNT.format(_QUESTION[name])) for name in _QUESTION

@@ -1,14 +1,14 @@
 """The gate: are these hits enough to answer this question?
 
-    gate = Gate.load()                           # the one that ships, or a path
+    gate = Gate.load()                           # the shipped one, or pass a path
     verdict = gate.check(question, hits)         # hits in any usual shape, see suffice.gate.hits
     gate = Gate.fit(examples); gate.save(path)   # one for your own corpus and retriever
     gate = gate.adapt(few_examples)              # the same gate on another corpus, 25 to 400 labels
     gate.drift(recent)                           # have the questions changed since the fit?
 
 A check goes hits > question > features > model > policy > familiarity > explanation: see
-`Gate.check_batch`. A gate is a frozen value; adapting returns another one. It reads the first `k`
-distinct hits only. `suffice.gate.training` fits and adapts.
+`Gate.check_batch`. A gate is immutable; adapting returns a new one. It reads only the first `k`
+distinct hits. `suffice.gate.training` fits and adapts.
 """
 
 from __future__ import annotations
@@ -90,15 +90,15 @@ GATE_KIND, GATE_VERSION = "gate", 3
 PRESETS = STANDARD, FAST, HARDENED = ("standard", "fast", "hardened")  # any can be hardened
 SHIPPED_MODELS = Path(__file__).parent.parent / "models"
 RECORDS = ("calibration", "profile", "policy", "familiarity")
-JUDGE_RECORD = "judge"  # of a gate that knows one
+JUDGE_RECORD = "judge"  # only in a gate that has a judge calibration
 STOP_KIND, STOP_VERSION, STOP_FILE = "stop-calibration", 1, "calibration.json"
-SHIPPED_STOP = SHIPPED_MODELS / "stop"  # of gates with a reader
-PROBE = "Who taught Ada's teacher in 1843?"  # a question, and a hit with the same names
+SHIPPED_STOP = SHIPPED_MODELS / "stop"  # for gates with a reader
+PROBE = "Who taught Ada's teacher in 1843?"  # a question, and also a hit with the same names
 
 
 @dataclass(frozen=True)
 class CheckedBatch:
-    """Verdicts, and the gate's columns they come from: (questions, features)."""
+    """Verdicts, and the gate's columns behind them: (questions, features)."""
 
     verdicts: list[Verdict]
     features: Floats
@@ -106,7 +106,7 @@ class CheckedBatch:
 
 @dataclass(frozen=True)
 class _GateAlone:
-    """What the gate says before a judge is asked."""
+    """The gate's result before a judge is asked."""
 
     batch: FeatureBatch
     odds: Floats
@@ -116,7 +116,7 @@ class _GateAlone:
 
 @dataclass(frozen=True)
 class _JudgedBatch:
-    """What gate and judge say together."""
+    """The combined result of gate and judge."""
 
     numbers: tuple[Floats, Floats | None, Floats, Floats]  # log-odds, p after a round, low, high
     actions: list[Action]
@@ -129,13 +129,13 @@ class _JudgedBatch:
         return [about] * len(self.actions)
 
     def explain(self, explanations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """With the judge's word as the first reason, where it counts."""
+        """Add the judge's opinion as the first reason, if it counts."""
         found = []
         effects = self.consultation.effects.tolist()
         for one, record, effect in zip(explanations, self.records, effects, strict=True):
             if record is not None and record.p_judge is not None and effect:
                 words = f"the judge gives the hits a chance of {record.p_judge:.2f} to be complete"
-                if (record.p_judge < 0.5) is not (effect < 0):  # one that says yes to nearly all
+                if (record.p_judge < 0.5) is not (effect < 0):  # a judge that says yes to most
                     words += f", {'less' if effect < 0 else 'more'} than it gives others"
                 reason = Reason("judge", round(effect, 4), words)
                 one = {**one, "reasons": (reason, *one["reasons"])}
@@ -145,7 +145,7 @@ class _JudgedBatch:
 
 @dataclass(frozen=True)
 class Gate:
-    """A calibrated model, a policy, and a card that says what made it."""
+    """A calibrated model, a policy, and a card that describes how it was made."""
 
     words: WordTable
     model: CalibratedModel
@@ -153,19 +153,19 @@ class Gate:
     policy: Policy
     card: Mapping[str, Any]  # preset, k, seed, metrics, hashes of the data
     forms: FormProfile  # how the training questions and hits were written
-    encoders: Encoders = NO_ENCODERS  # what else reads the texts: by default the reader
-    stuffing_filter: StuffingFilter | None = None  # of the hardened preset
-    judge_calibration: JudgeCalibration | None = None  # what a judge's word is worth to this gate
-    cascade: Cascade | None = None  # the judge behind this gate, if it was opened with one
+    encoders: Encoders = NO_ENCODERS  # optional models that read the texts: by default the reader
+    stuffing_filter: StuffingFilter | None = None  # hardened preset only
+    judge_calibration: JudgeCalibration | None = None  # the weight of a judge's opinion
+    cascade: Cascade | None = None  # the judge behind this gate, if opened with one
 
     @property
     def preset(self) -> str:
-        """As it was fitted, or "hardened" where it was opened so."""
+        """The preset it was fitted with, or "hardened" if it was opened as such."""
         return str(self.card.get("preset", "")) if self.stuffing_filter is None else HARDENED
 
     @property
     def profile(self) -> FeatureProfile:
-        """The questions it was fitted on, or adapted to, as distributions."""
+        """The questions it was fitted on or adapted to, as distributions."""
         return self.model.profile
 
     def check(
@@ -178,11 +178,11 @@ class Gate:
         explain: bool = True,
         rounds_left: int = 1,
     ) -> Verdict:
-        """The verdict on one question. `documents` has the texts where hits are Hit records.
+        """The verdict on one question.
 
-        The hits of a library's search have their texts with them.
-
-        `others` is what other retrievers found; only a gate fitted on such examples uses it.
+        If the hits are Hit records, pass their texts as `documents`; hits from a library's search
+        include their texts. `others` is what other retrievers found; only a gate fitted on such
+        examples uses it.
         """
         options: Any = {"documents": documents, "explain": explain, "rounds_left": rounds_left}
         return self.check_batch([(question, hits, others)], **options)[0]
@@ -197,7 +197,7 @@ class Gate:
     ) -> list[Verdict]:
         """A verdict for each (question, hits) or (question, hits, others).
 
-        `explain=False` leaves out reasons, quotes, missing and next queries.
+        `explain=False` leaves out reasons, quotes, missing items and next queries.
         """
         options: Any = {"explain": explain, "rounds_left": rounds_left}
         return self.check_with_features(pairs, documents=documents, **options).verdicts
@@ -210,7 +210,7 @@ class Gate:
         explain: bool = True,
         rounds_left: int = 1,
     ) -> CheckedBatch:
-        """`check_batch`, and the columns it saw, which a service keeps to watch for drift."""
+        """`check_batch` plus the feature columns, which a service stores to detect drift."""
         given = [unpack_pair(pair) for pair in pairs]
         if not given:
             return CheckedBatch([], np.zeros((0, len(self.profile.names))))
@@ -266,7 +266,7 @@ class Gate:
     def _choose(
         self, p: Floats, p_after: Floats | None, rounds_left: int, found: Consultation | None
     ) -> list[Action]:
-        """An action for each: by the policy of gate and judge together where that decides."""
+        """An action for each question, by the joint policy of gate and judge if it applies."""
         actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
         if found is None or found.policy is None or not found.joint.any():
             return actions
@@ -277,7 +277,7 @@ class Gate:
     def _consult(
         self, cascade: Cascade, alone: _GateAlone, table: Floats, rounds_left: int
     ) -> _JudgedBatch:
-        """Ask the judge about the questions that are worth it, and decide with what it says."""
+        """Ask the judge about the questions that are worth it, and decide with its opinions."""
         lists = [reader_input(one) for one in alone.batch.hits]
         low, high = alone.interval
         numbers = GateNumbers(alone.odds, low, high)
@@ -304,8 +304,8 @@ class Gate:
         return _JudgedBatch((odds, p_after, low, high), actions, records, found)
 
     def widened(self, odds: Floats, familiarity: Floats) -> tuple[Floats, Floats]:
-        """The interval of each log-odds: the wider, the less familiar, and the more the data sets
-        differ that the gate was fitted on. One fitted on or adapted to a single corpus has no such
+        """The interval of each log-odds. It is wider for less familiar questions, and the more the
+        gate's training data sets differ. A gate fitted on or adapted to a single corpus has no such
         shift.
         """
         shift = float(self.card.get("shift", 0.0))
@@ -314,7 +314,7 @@ class Gate:
     def probabilities(
         self, pairs: Iterable[Pair], *, documents: DocumentMap | None = None
     ) -> Floats:
-        """p_complete alone: (questions,)."""
+        """Only p_complete: (questions,)."""
         return sigmoid(self.model.log_odds(self.features(pairs, documents=documents)))
 
     def features(self, pairs: Iterable[Pair], *, documents: DocumentMap | None = None) -> Floats:
@@ -322,7 +322,7 @@ class Gate:
         return self.model.describe(self._batch(pairs, documents)).table
 
     def hops(self, questions: Sequence[str]) -> Floats:
-        """About how many documents each question needs, by its words alone; 1 at least."""
+        """About how many documents each question needs, judged by its words alone; at least 1."""
         batch = self._batch([(question, ()) for question in questions], None)
         return np.maximum(self.model.base.hops(batch.questions), 1.0)
 
@@ -333,8 +333,8 @@ class Gate:
         texts: Sequence[str],
         fits: Callable[[str], bool] = bool,
     ) -> FoundAnswer | None:
-        """What answers the question in these texts, of what `fits` if anything does; None where the
-        gate has no reader.
+        """The answer to the question in these texts, preferably one that `fits`; None if the gate
+        has no reader.
         """
         reader = self.encoders.reader
         return None if reader is None else reader.answer(question, titles, texts, fits)
@@ -397,14 +397,14 @@ class Gate:
         fast: FastModel | None = None,
         sets: Sequence[str] | None = None,
     ) -> Gate:
-        """A gate for these questions and hits.
+        """Fit a gate for these questions and hits.
 
-        `policy` is "f1", "cost" or "risk"; with `alpha` it is "risk". Such a promise needs unseen
-        questions: only then a fifth of them is set aside. `k` is how many distinct hits are read,
-        by default as many as the examples have. The standard preset has a `reader` and a `fast`
-        gate, the shipped ones, which stay as they are; "fast" has none. An `encoder` or a
-        `reranker` gives further features. With `sets`, the data set of each example, the gate is
-        made for yet other sets.
+        `policy` is "f1", "cost" or "risk"; passing `alpha` selects "risk". A promise needs unseen
+        questions, so a fifth of them is held out in that case only. `k` is how many distinct hits
+        are read, by default as many as the examples have. The standard preset uses a `reader` and a
+        `fast` gate, both shipped and not refitted; "fast" uses neither. An `encoder` or a
+        `reranker` adds features. With `sets`, the data set of each example, the gate is fitted to
+        transfer to other data sets.
         """
         from suffice.gate import training
 
@@ -422,9 +422,10 @@ class Gate:
         return cls(words, *fitted, encoders)
 
     def adapt(self, examples: Iterable[LabelledQuestion], *, seed: int = 42) -> Gate:
-        """The gate for another corpus or retriever, from a few labelled examples.
+        """Adapt the gate to another corpus or retriever with a few labelled examples.
 
-        25 to 400 are enough; with more, fit a new gate. The policy is chosen anew in the same way.
+        25 to 400 are enough; with more, fit a new gate. The policy is chosen again by the same
+        rule.
         """
         from suffice.gate import training
 
@@ -438,9 +439,9 @@ class Gate:
         return Gate(self.words, *fitted, self.encoders, self.stuffing_filter)
 
     def save(self, path: Path | str) -> None:
-        """Write the gate as one artefact folder, whole or not at all.
+        """Save the gate as one artefact folder, atomically.
 
-        It replaces a gate; InputError if the folder holds anything else.
+        It replaces an existing gate; InputError if the folder contains anything else.
         """
         check_replaceable(Path(path), kind=GATE_KIND)
         model, local = self.model, self.model.local
@@ -482,19 +483,19 @@ class Gate:
         judge: Judge | None = None,
         budget: JudgeBudget = JudgeBudget(),  # noqa: B008 - frozen
     ) -> Gate:
-        """The gate in a folder; without a path the one of that preset that ships.
+        """Load the gate in a folder; without a path, the shipped one of that preset.
 
-        A gate needs the encoder it was fitted with, where it has one: the registered one of that
-        name, or the given one. Any gate can be opened as "hardened": it then ignores hits that
-        seem stuffed with the question's words (suffice.gate.stuffing_filter). A `judge` is asked
-        where the gate is unsure, within its `budget` (suffice.gate.judge).
+        A gate fitted with an encoder needs the same one: it is looked up by name in the registry,
+        or you pass it. Any gate can be opened as "hardened": it then ignores hits that seem stuffed
+        with the question's words (suffice.gate.stuffing_filter). A `judge` is asked when the gate
+        is unsure, within its `budget` (suffice.gate.judge).
         """
         folder, card = open_gate_folder(None if path is None else Path(path), preset)
         names, words = _reading_with(card), WordTable.load()
         fast = None if card.get("fast") is None else _shipped_fast(card["fast"], str(folder))
         encoders = Encoders(encoder, reranker, fast=fast).resolve(*names, where=str(folder))
         stuffing_filter = StuffingFilter.load() if preset == HARDENED else None
-        # Numbers so large that their difference is NaN are damage, too.
+        # Numbers so large that their difference is NaN also mean a damaged file.
         refit = _refit(folder)
         with data_errors(f"the gate in {folder}", hint=refit), np.errstate(invalid="raise"):
             stored, profile, policy, forms = (
@@ -525,16 +526,16 @@ class Gate:
             gate = cls(
                 words, model, interval, chosen, card, written, encoders, stuffing_filter, known
             )
-            gate.check(PROBE, [PROBE])  # records that do not fit together fail now
+            gate.check(PROBE, [PROBE])  # fail now if the records do not fit together
         return gate if judge is None else gate.with_judge(judge, budget)
 
     def for_expansion(self) -> Gate:
-        """The same gate as the one that says when a search stops (`suffice.expand` asks for it).
+        """The same gate, calibrated to decide when a search stops (used by `suffice.expand`).
 
-        Evidence at which a search stops was chosen for looking complete, so its probability is
-        lower than that of the same hits handed over; never higher.
+        Evidence at which a search stops was selected for looking complete, so its probability is
+        lower than that of the same hits passed directly; never higher.
         """
-        if self.encoders.reader is None:  # the fast gate was not found to be too sure
+        if self.encoders.reader is None:  # the fast gate was not found to be overconfident
             return self
         return replace(self, model=replace(self.model, stop=_shipped_stop()))
 
@@ -545,8 +546,9 @@ class Gate:
     ) -> Gate:
         """The same gate with a judge behind it, for the questions that it is unsure of.
 
-        What its word is worth was learned from labels (`suffice adapt --judge`); without, it is
-        learned from how it agrees with confident verdicts, and counts nothing until then.
+        The weight of the judge's opinion is learned from labels (`suffice adapt --judge`). Without
+        labels, it is learned from the judge's agreement with confident verdicts; until then the
+        judge has no weight.
         """
         return replace(self, cascade=Cascade(judge, self.judge_calibration, budget))
 
@@ -565,14 +567,14 @@ def check_preset(preset: str) -> None:
 
 
 def feature_schema() -> str:
-    """A hash of every column: a gate fitted on others cannot be used."""
+    """A hash of all columns: a gate fitted on other columns cannot be used."""
     features = [(one.family, one.name) for one in FEATURES]
     columns = [HIT_COLUMNS, ABSENT_COLUMNS, SET_COLUMNS, features]
     return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
 
 
 def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, Any]]:
-    """The folder of a gate, by path or of the one that ships, and its card; hashes are checked."""
+    """The folder of a gate, given or shipped, and its card. Checks the hashes."""
     check_preset(preset)
     shipped = SHIPPED_MODELS / f"gate-{FAST if preset == FAST else STANDARD}"
     folder = shipped if path is None else path
@@ -601,7 +603,7 @@ def open_encoders(
     reader: Reader | None = None,
     fast: FastModel | None = None,
 ) -> Encoders:
-    """What a gate fitted as this preset reads with."""
+    """The optional models of a gate fitted with this preset."""
     check_preset(preset)
     if preset == HARDENED:
         hint = "any gate is hardened where it is opened with the preset hardened"
@@ -613,14 +615,14 @@ def open_encoders(
 
 @dataclass(frozen=True)
 class FastGate:
-    """The model of the fast gate in a folder, for the gates that ask it."""
+    """The model of the fast gate in a folder, for gates that use its output."""
 
     name: str  # changes with the gate
     model: CalibratedModel
 
     @classmethod
     def open(cls, folder: Path | None = None) -> FastGate:
-        """Without a folder, the one that ships."""
+        """Without a folder, open the shipped one."""
         folder = folder or SHIPPED_MODELS / f"gate-{FAST}"
         model = Gate.load(folder, FAST).model
         return cls(sha256_of(folder / MANIFEST)[:16], model)
@@ -630,7 +632,7 @@ class FastGate:
 
 
 def _shipped_fast(name: str, where: str) -> FastGate:
-    """NotReadyError where a gate was fitted with another one."""
+    """The shipped fast gate; NotReadyError if a gate was fitted with another one."""
     gate = FastGate.open()
     if gate.name != name:
         found = f"{where} was fitted with another fast gate than this suffice has"

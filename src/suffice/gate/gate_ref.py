@@ -1,4 +1,4 @@
-"""A gate by name and content hash: whoever opens it, in any process, gets the same gate."""
+"""Refer to a gate by name and content hash, so that every process opens the same gate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT = "default"
 
 
 def open_gate(gate: str, preset: str = STANDARD) -> Gate:
-    """The shipped gate of that preset for "default", else the gate saved at that path."""
+    """The shipped gate of that preset for "default", otherwise the gate saved at that path."""
     return Gate.load(_path(gate, preset), preset)
 
 
@@ -33,7 +33,7 @@ def _path(gate: str, preset: str) -> Path | None:
 
 
 def gate_identity(gate: GateLike) -> str:
-    """A short name for logs that changes when the gate does: its preset and a hash of its card."""
+    """A short name for logs that changes with the gate: its preset and a hash of its card."""
     card, policy = getattr(gate, "card", None), getattr(gate, "policy", None)
     if card is None:
         return component_name(gate)
@@ -44,7 +44,7 @@ def gate_identity(gate: GateLike) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateRef:
-    """Where a gate is, and the hash of its manifest, which holds the hashes of its files."""
+    """The location of a gate, and the hash of its manifest, which has the hashes of its files."""
 
     gate: str
     preset: str
@@ -52,14 +52,14 @@ class GateRef:
 
     @classmethod
     def named(cls, gate: str, preset: str = STANDARD) -> GateRef:
-        """As `open_gate` takes it, with the same errors; nothing is loaded."""
+        """Resolve a name as `open_gate` does, with the same errors, but load nothing."""
         path = _path(gate, preset)
         folder, _ = open_gate_folder(path, preset)
         name = gate if path is None else str(path.resolve())
         return cls(name, preset, sha256_of(folder / MANIFEST))
 
     def open(self) -> Gate:
-        """The gate, also in another process; NotReadyError where it is not the same there."""
+        """Open the gate, also in another process; NotReadyError if it has changed."""
         hint = "put the gate's folder where every worker sees it under this path"
         try:
             here = GateRef.named(self.gate, self.preset)

@@ -1,4 +1,4 @@
-"""Hits and documents of any shape, without importing the framework that they come from.
+"""Accept hits and documents of any shape, without importing the framework they come from.
 
     text                                     "Ada was taught by …"
     dict                                     doc_id | id | _id, text | content, title, score, …
@@ -8,10 +8,11 @@
     .node.get_content() and .score           a LlamaIndex NodeWithScore, or its bare node
     .content and .meta                       a Haystack Document
 
-`normalize_hits` makes `Evidence` of what a retriever returned, `normalize_documents` makes what a
-library stores. To accept a new shape, add it here. An id, text or score of the wrong type is an
-error that names the hit. Metadata of an odd type is ignored: a gate in production must not stop at
-someone else's date format. A hit that repeats an id or a text counts as a duplicate of the first.
+`normalize_hits` converts a retriever's output to `Evidence`, `normalize_documents` converts
+documents for a library. To accept a new shape, add it here. An id, text or score of the wrong type
+is an error that names the hit. Metadata of an unexpected type is ignored: a gate in production must
+not fail on someone else's date format. A hit that repeats an id or a text is a duplicate of the
+first.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from suffice.types import DocId, Document, Evidence, Hit, LibraryHit, Question
 
 DocumentMap = Mapping[DocId, Document]
 Pair = tuple[str, Iterable[Any]] | tuple[str, Iterable[Any], Iterable[Iterable[Any]]]
-UNNAMED_ID_PREFIX = "\N{NUMERO SIGN} "  # begins the id given to a hit without one
-MAX_PASSAGE_CHARS = 4_000  # read of one hit: a bound on the time that hostile input can take
-MAX_HITS = 10_000  # duplicates included: an endless generator must end
+UNNAMED_ID_PREFIX = "\N{NUMERO SIGN} "  # prefix of the id given to a hit without one
+MAX_PASSAGE_CHARS = 4_000  # read of one hit: limits the time that hostile input can take
+MAX_HITS = 10_000  # including duplicates: an endless generator must end
 MAX_OTHER_RUNS = 16
-# What a field is called elsewhere, the likeliest name first.
+# Names of each field in other frameworks, most likely first.
 _FIELD_NAMES = {
     "id": ("doc_id", "id", "_id", "id_", "node_id", "document_id"),
     "text": ("text", "content", "page_content", "contents", "body"),
@@ -61,7 +62,7 @@ _SHAPES = (
 
 @dataclass(frozen=True, slots=True)
 class NormalizedHits:
-    """The evidence, and under each hit's id the ids of its duplicates."""
+    """The evidence, and the ids of the duplicates of each hit."""
 
     evidence: Evidence
     duplicates: Mapping[DocId, tuple[DocId, ...]] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class NormalizedHits:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the gate does not or cannot read, in sentences."""
+        """Sentences about what the gate does not or cannot read."""
         blank, count = self.blank, len(self.evidence.hits)
         no_text = (
             f"No text came with {blank:,} of {count:,} hits: "
@@ -99,7 +100,7 @@ class NormalizedHits:
         return tuple(sentence for sentence, is_so in found if is_so)
 
     def stands_for(self, doc_id: DocId) -> tuple[DocId, ...]:
-        """The hit's id and those of its duplicates."""
+        """The hit's id and the ids of its duplicates."""
         return doc_id, *self.duplicates.get(doc_id, ())
 
 
@@ -141,7 +142,7 @@ def normalize_hits(
 
 
 def unpack_pair(pair: Any) -> tuple[Any, Any, Any]:
-    """Question, hits and other runs of a (question, hits) or (question, hits, others)."""
+    """Question, hits and other runs from (question, hits) or (question, hits, others)."""
     match pair:
         case (question, hits):
             return question, hits, ()
@@ -154,7 +155,7 @@ def unpack_pair(pair: Any) -> tuple[Any, Any, Any]:
 def normalize_other_runs(
     hits: NormalizedHits, others: Iterable[Iterable[Any]], documents: DocumentMap | None = None
 ) -> list[NormalizedHits]:
-    """What other retrievers found for the same question, each as deep as these hits."""
+    """What other retrievers found for the same question, each cut to the depth of these hits."""
     if isinstance(others, str | bytes) or not isinstance(others, Iterable):
         raise InputError(
             f"others is of type {type(others).__name__}, expected a list of runs",
@@ -166,10 +167,10 @@ def normalize_other_runs(
 
 
 def normalize_documents(documents: Iterable[Any]) -> Iterator[Document]:
-    """Documents of any of these shapes, for a library, with their other metadata as `extra`.
+    """Convert documents of any of these shapes for a library, with other metadata as `extra`.
 
-    A document that has no id of its own gets one made from its title and text: the ids that are
-    only in a chunk's metadata are often those of the whole.
+    A document without its own id gets one made from its title and text: an id that is only in a
+    chunk's metadata is often that of the whole document.
     """
     if isinstance(documents, str | bytes | Mapping | Document) or not isinstance(
         documents, Iterable
@@ -204,7 +205,7 @@ def _to_document(one: Any, where: str) -> Document:
 
 
 def _extra(shape: _Shape, document: Document) -> dict[str, Any]:
-    """What fits into JSON of the metadata that is in no field of the document."""
+    """Metadata that is in no field of the document, as far as it fits into JSON."""
     used = {**shape.fields, "text": shape.text, "id": shape.doc_id}
     kept = {name for name in used if getattr(document, name, True)}
     extra: dict[str, Any] = {}
@@ -223,19 +224,19 @@ def _extra(shape: _Shape, document: Document) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a hit or document of someone else's holds, by our names and not yet checked."""
+    """The contents of a foreign hit or document under our names, not yet checked."""
 
     text: Any = None
-    doc_id: Any = None  # its own: not one that only its metadata has
+    doc_id: Any = None  # own ones before the metadata's
     fields: Mapping[str, Any] = field(default_factory=dict)  # its own before its metadata's
-    metadata: Mapping[Any, Any] = field(default_factory=dict)  # as it came
+    metadata: Mapping[Any, Any] = field(default_factory=dict)  # as given
     score: float | None = None
-    known: Document | None = None  # instead of all but the score
+    known: Document | None = None  # replaces everything except the score
 
 
 def _parse_hit(hit: Any, place: int, documents: DocumentMap) -> tuple[Document, Hit]:
     where = f"hit {place}"
-    if type(hit) is dict and hit.keys() <= _PLAIN:  # the usual case, made quick
+    if type(hit) is dict and hit.keys() <= _PLAIN:  # fast path for the usual case
         doc_id, title, text, score = map(hit.get, _PLAIN_FIELDS)
         if type(doc_id) is type(title) is type(text) is str and doc_id:
             return Document(doc_id, text, title), Hit(doc_id, _parse_score(score, where))
@@ -255,7 +256,7 @@ def _read_shape(hit: Any, where: str, documents: DocumentMap) -> _Shape:
         return _Shape(hit)
     if isinstance(hit, Document):
         return _Shape(known=_check_document(hit, where))
-    if isinstance(hit, dict | Mapping):  # dict first: the check of an abstract class is slow
+    if isinstance(hit, dict | Mapping):  # dict first: the abstract class check is slow
         return _from_fields(hit, where, documents)
     if isinstance(hit, tuple | list):
         return _from_tuple(hit, where, documents)
@@ -339,7 +340,7 @@ def _from_node(node: Any, where: str) -> _Shape:
 
 def _from_haystack(hit: Any, where: str) -> _Shape:
     metadata = _mapping(hit, "meta")
-    text = "" if hit.content is None else hit.content  # it may hold a picture instead
+    text = "" if hit.content is None else hit.content  # may contain an image instead
     score = _parse_score(getattr(hit, "score", None), where)
     doc_id = getattr(hit, "id", None)
     return _Shape(text, doc_id, _metadata_fields(metadata), metadata, score)
@@ -368,7 +369,7 @@ def _make_document(doc_id: DocId, text: str, fields: Mapping[str, Any]) -> Docum
 
 
 def _fields(level: Mapping[Any, Any]) -> dict[str, Any]:
-    """The fields of a dict by our names; of several names for one field the likeliest counts."""
+    """The fields of a dict under our names; if several names match, the likeliest wins."""
     fields: dict[str, Any] = {}
     for name in sorted(level.keys() & _FIELD.keys(), key=_NAME_ORDER.__getitem__):
         if level[name] is not None:
@@ -377,7 +378,7 @@ def _fields(level: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _metadata_fields(metadata: Any) -> dict[str, Any]:
-    """The fields of someone's metadata, without a text; an odd id or score is ignored."""
+    """The fields of foreign metadata, except the text; an invalid id or score is ignored."""
     fields = _fields(metadata if isinstance(metadata, Mapping) else {})
     fields.pop("text", None)
     for name, parse in (("id", _parse_id), ("score", _parse_score)):
@@ -404,7 +405,7 @@ def _parse_text(value: Any, where: str) -> str:
 
 
 def _parse_id(value: Any, where: str) -> DocId | None:
-    """The id as a text; None where there is none."""
+    """The id as a string; None if there is none."""
     if value is None or value == "":
         return None
     if isinstance(value, bool | float | bytes | list | dict | tuple | set):
@@ -414,8 +415,8 @@ def _parse_id(value: Any, where: str) -> DocId | None:
 
 
 def _parse_score(value: Any, where: str) -> float | None:
-    """A finite number, or None: unknown, as are NaN and infinity."""
-    if type(value) is float or value is None:  # the usual case
+    """A finite number, or None if unknown, NaN or infinite."""
+    if type(value) is float or value is None:  # fast path for the usual case
         return value if value is not None and math.isfinite(value) else None
     if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
         value = value.item()

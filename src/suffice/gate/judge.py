@@ -1,25 +1,27 @@
-"""Ask a judge only when unsure: which questions are sent to it, and how much its word counts.
+"""Ask a judge only when unsure: which questions to send, and how much weight its opinion gets.
 
-    calibration = JudgeCalibration.fit(...)       what a judge's word is worth, learned from labels
+    calibration = JudgeCalibration.fit(...)       the weight of a judge's opinion, from labels
     cascade = Cascade(judge, calibration, JudgeBudget(share=0.1))
-    cascade.consult(lists, numbers, threshold)    the opinions on the few that are worth a call
+    cascade.consult(lists, numbers, threshold)    the opinions on the few questions worth a call
 
-A judge (`suffice.protocols.Judge`, in practice a language model) gives log-odds. They are evidence
-with a weight, not an oracle: logit p = the gate's log-odds + offset + slope * the judge's log-odds,
-bounded. The weight is fitted with the gate's log-odds in the model, so that what both know counts
-once, and shrunk by its own error: a judge that always says the same, or guesses, has none. Without
-labels, the gate's confident verdicts stand in for them, at half the weight. Labels of several kinds
-of text are fitted apart: a word counts what it is worth in the kind where it is worth least, and
-nothing where they disagree about its direction. Fitted together, a kind where the gate is too low
-and the judge is high would look like a judge that knows something.
+A judge (`suffice.protocols.Judge`, in practice a language model) returns log-odds. They are
+weighted evidence, not an oracle: logit p = the gate's log-odds + offset + slope * the judge's
+log-odds, bounded. The weight is fitted with the gate's log-odds in the model, so that what both
+know counts once, and is shrunk by its standard error: a judge that guesses, or always says the
+same, gets none. Without labels, the gate's confident verdicts replace them, at half the weight.
 
-Sent are the questions whose decision is expected to gain most: of a judge that says yes with the
-rates that its weight implies, the value of its word is E[max(p' - t, 0)] - max(p - t, 0) at the
-threshold t. Here p is the mean over the gate's interval, at the level that the labels show. The
+Labels of several kinds of text are fitted separately. The weight is that of the kind where it is
+smallest, and zero if the kinds disagree about its direction. In a joint fit, a kind where the gate
+is too low and the judge is high would look like a judge that knows something.
+
+The questions sent are those whose decision is expected to gain most. For a judge that says yes at
+the rates implied by its weight, the value of its opinion is E[max(p' - t, 0)] - max(p - t, 0) at
+the threshold t. Here p is the mean over the gate's interval, at the level that the labels show. The
 value is largest for uncertain questions; for unfamiliar ones the interval is wide, and its mean
 uncertain.
 
-No network and no clock here: a judge keeps its own deadline. docs/decisions/0039-judge.md says why.
+This module uses no network and no clock: a judge enforces its own deadline. For the reasons, see
+docs/decisions/0039-judge.md.
 """
 
 from __future__ import annotations
@@ -54,24 +56,24 @@ __all__ = [
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
-MAX_LOG_ODDS = 6.0  # of a judge: beyond it, it is not surer
+MAX_LOG_ODDS = 6.0  # limit for a judge's log-odds
 MAX_EFFECT = 3.0  # on the gate's log-odds: a judge is right 19 times in 20 at most
 PRIOR_SPREAD = 2.0  # of the weight, in log-odds per spread of the judge's: a weak prior around 0
-MIN_LABELS, MIN_OF_EACH = 20, 5  # to learn a weight from
-CONFIDENT = 0.1  # verdicts below it, or above its complement, stand in for labels
-AGREEMENT_SHARE = 0.5  # of the weight that agreement shows: confident questions are the easy ones
-MAX_AGREEMENT = 400  # confident verdicts that are remembered
-GAIN_WINDOW = 500  # recent questions, that the share sent is chosen among
+MIN_LABELS, MIN_OF_EACH = 20, 5  # needed to learn a weight
+CONFIDENT = 0.1  # verdicts below it, or above its complement, can replace labels
+AGREEMENT_SHARE = 0.5  # factor on a weight from agreement: confident questions are the easy ones
+MAX_AGREEMENT = 400  # confident verdicts kept
+GAIN_WINDOW = 500  # recent questions among which the share to send is chosen
 GAIN_QUANTILES = 101
-FAILURES_IN_A_ROW, PAUSE = 3, 50  # after so many failures, so many questions are not sent
-MIN_GAIN = 1e-9  # less is the noise of arithmetic
+FAILURES_IN_A_ROW, PAUSE = 3, 50  # pause for so many questions after so many failures
+MIN_GAIN = 1e-9  # smaller gains are rounding noise
 NODES = np.array([1.0, 2.0, 4.0, 2.0, 1.0]) / 10  # weights over the interval of p
-BY_INTERVAL = 0.01  # so little that it decides only among those that are worth nothing at the mean
+BY_INTERVAL = 0.01  # small: it only orders the questions without gain at the mean
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeBudget:
-    """What a judge may cost: a share of the questions, seconds for each, and money in all."""
+    """The limits for a judge: a share of the questions, seconds per call, and money in total."""
 
     share: float = 0.1
     seconds: float = 2.0
@@ -93,7 +95,7 @@ class JudgeBudget:
 
 @dataclass(frozen=True)
 class GateNumbers:
-    """What the gate says about some questions: log-odds, and the interval of its probability."""
+    """The gate's log-odds on some questions, and the interval of its probability."""
 
     odds: Floats
     low: Floats
@@ -105,22 +107,22 @@ class GateNumbers:
 
 @dataclass(frozen=True)
 class JudgeCalibration:
-    """What the word of one judge is worth, and for which questions it is asked."""
+    """The weight of one judge's opinion, and which questions to send."""
 
-    judge: str  # its name: another one needs another calibration
+    judge: str  # its name: another judge needs another calibration
     offset: float
-    slope: float  # 0: its word counts nothing
+    slope: float  # 0: its opinion has no weight
     yes: float  # how far a typical yes moves the log-odds
     no: float
-    labels: int  # that it was learned from
+    labels: int  # number it was learned from
     by: str = "labels"  # or "agreement" with confident verdicts
-    threshold: float = 0.5  # that gains are measured at
+    threshold: float = 0.5  # gains are measured here
     gains: tuple[float, ...] = ()  # quantiles of the expected gain of such questions
     share: float | None = None  # of the questions sent when the policy was chosen
     policy: Policy | None = None  # of gate and judge together
-    level: float = 0.0  # that the gate's log-odds lack; it only tells whom to ask
-    slack: float = 0.0  # smaller effects are none: kinds of text disagree about them
-    kinds: int = 1  # of text, that the labels are of
+    level: float = 0.0  # correction of the gate's log-odds, used only to choose questions
+    slack: float = 0.0  # effects are shrunk by this: kinds of text disagree about them
+    kinds: int = 1  # of text in the labels
 
     def __post_init__(self) -> None:
         numbers = (
@@ -140,11 +142,11 @@ class JudgeCalibration:
         odds: npt.ArrayLike | None = None,
         kinds: Sequence[str] | None = None,
     ) -> Self:
-        """From the judge's log-odds on labelled questions, NaN where it had no opinion.
+        """Fit from the judge's log-odds on labelled questions, NaN if it had no opinion.
 
-        `odds` are the gate's, of a gate that has not learned from these labels. Without them,
-        `complete` may be probabilities: those of confident verdicts. `kinds` names the kind of
-        text of each label; kinds with too few labels to learn from are left out.
+        `odds` are the log-odds of a gate that has not learned from these labels. Without them,
+        `complete` may be the probabilities of confident verdicts. `kinds` names the kind of text of
+        each label; kinds with too few labels are left out.
         """
         scores, complete = np.asarray(scores, float), np.asarray(complete, float)
         gate = np.zeros(len(scores)) if odds is None else np.asarray(odds, float)
@@ -189,7 +191,7 @@ class JudgeCalibration:
 
     @property
     def words(self) -> str:
-        """What the judge is worth, in one sentence."""
+        """The weight of the judge, in one sentence."""
         learned = f"{self.labels:,} labels"
         if self.by != "labels":
             learned = f"{self.labels:,} confident verdicts"
@@ -205,7 +207,7 @@ class JudgeCalibration:
         )
 
     def effects(self, scores: npt.ArrayLike) -> Floats:
-        """How far each word moves the gate's log-odds; 0 where there is none (NaN)."""
+        """How far each opinion moves the gate's log-odds; 0 without one (NaN)."""
         words = np.asarray(scores, float)
         if not self.slope:
             return np.zeros(len(words))
@@ -214,20 +216,20 @@ class JudgeCalibration:
         return np.where(np.isnan(words), 0.0, np.clip(moved, -MAX_EFFECT, MAX_EFFECT))
 
     def gain(self, numbers: GateNumbers) -> Floats:
-        """What the judge's word is expected to be worth for each question: see the module."""
+        """The expected gain of the judge's opinion for each question; see the module docstring."""
         middle = numbers.odds
         low, high = (log_odds_array(one, least=1e-4) for one in (numbers.low, numbers.high))
         low, high = np.minimum(low, middle), np.maximum(high, middle)
         nodes = (low, (low + middle) / 2, middle, (middle + high) / 2, high)
         worth = partial(expected_gain, yes=self.yes, no=self.no, threshold=self.threshold)
-        # A word about one question is worth what it is worth at the mean of p, however wide the
-        # interval. Where that is nothing, those may be asked about whose interval says otherwise.
+        # The gain of an opinion is that at the mean of p, however wide the interval is. If it is
+        # zero there, the interval may still single out questions worth asking about.
         mean = worth(log_odds_array(NODES @ sigmoid(np.array(nodes))) + self.level)
         found = mean + BY_INTERVAL * (NODES @ np.array([worth(one) for one in nodes]))
         return np.asarray(np.where(found < MIN_GAIN, 0.0, found))
 
     def gain_for(self, share: float) -> float:
-        """The gain from which on a question is sent, so that this share of such questions is."""
+        """The gain above which questions are sent, so that this share of them is."""
         if not self.gains:
             return 0.0
         at = np.linspace(0, 1, len(self.gains))
@@ -241,14 +243,14 @@ class JudgeCalibration:
     def probabilities(
         self, scores: npt.ArrayLike, numbers: GateNumbers, share: float
     ) -> npt.NDArray[np.float64]:
-        """p of gate and judge together, if the judge says this of those that are sent."""
+        """p of gate and judge together, if the judge gives these scores for the questions sent."""
         words = np.where(self.sends(numbers, share), np.asarray(scores, float), np.nan)
         return sigmoid(numbers.odds + self.effects(words))
 
     def for_questions(
         self, numbers: GateNumbers, *, threshold: float | None, share: float
     ) -> JudgeCalibration:
-        """With the gains of questions like those that will come: they say which to send."""
+        """A copy with the gains of representative questions, which determine which ones to send."""
         found = replace(self, threshold=0.5 if threshold is None else threshold, share=share)
         gains = found.gain(numbers)
         quantiles = np.quantile(gains, np.linspace(0, 1, GAIN_QUANTILES)) if len(gains) else ()
@@ -266,10 +268,10 @@ class JudgeCalibration:
 
 
 def expected_gain(odds: npt.ArrayLike, yes: float, no: float, threshold: float) -> Floats:
-    """How much better the decision at the threshold becomes by a judge's word, on average.
+    """How much the judge's opinion improves the decision at the threshold, on average.
 
-    `yes` and `no` are how far its word moves the log-odds. They are log-likelihood ratios, so they
-    tell how often it says yes: with rates t and f, yes = log(t / f), no = log((1-t) / (1-f)).
+    `yes` and `no` are how far its opinion moves the log-odds. They are log-likelihood ratios, so
+    they imply how often it says yes: with rates t and f, yes = log(t / f), no = log((1-t) / (1-f)).
     """
     odds = np.asarray(odds, float)
     p = sigmoid(odds)
@@ -285,8 +287,7 @@ def expected_gain(odds: npt.ArrayLike, yes: float, no: float, threshold: float) 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What labels of one kind of text say: log-odds of a word above the neutral one, and of the
-    gate's own level."""
+    """The fit for one kind of text: log-odds of an opinion above neutral, and the gate's level."""
 
     slope: float
     neutral: float
@@ -313,12 +314,12 @@ def _fit_line(words: Floats, labels: Floats, gate: Floats) -> _Line:
 
 
 def _kept(estimate: float, error: float) -> float:
-    """Positive-part shrinkage: of an estimate that is all noise, nothing is kept."""
+    """Positive-part shrinkage: an estimate that is all noise becomes 0."""
     return max(0.0, 1 - float(error / estimate) ** 2) if estimate else 0.0
 
 
 def _least(values: Sequence[float]) -> float:
-    """The value nearest to 0; 0 where they disagree about the sign."""
+    """The value nearest to 0; 0 if the signs differ."""
     return max(min(values), 0.0) + min(max(values), 0.0)
 
 
@@ -339,21 +340,21 @@ def _logistic(design: Floats, labels: Floats, offset: Floats) -> tuple[Floats, F
 
 @dataclass(frozen=True)
 class Consultation:
-    """The opinions on some questions, None where the judge was not asked, and what they change."""
+    """The opinions on some questions, None if the judge was not asked, and their effects."""
 
     opinions: tuple[Opinion | None, ...]
     effects: Floats  # on the gate's log-odds
-    joint: Bools  # whether the policy of gate and judge together decides
+    joint: Bools  # whether the joint policy of gate and judge decides
     policy: Policy | None = None  # of both together
-    note: str = ""  # why nobody was asked who should have been
+    note: str = ""  # why the judge was not asked although it should have been
 
 
 class Cascade:
-    """A judge behind a gate: what it may cost, what it has cost, and what its word is worth.
+    """A judge behind a gate: its budget, its cost so far, and the weight of its opinion.
 
-    Shared by all checks of a gate, also of several threads if the judge has a `lock`. Of a stream
-    of questions those are sent whose expected gain is among the highest of the recent ones, and
-    never more than the share.
+    All checks of a gate share it, also across threads if the judge has a `lock`. It sends the
+    questions whose expected gain is among the highest of the recent ones, and never more than the
+    share.
     """
 
     def __init__(
@@ -385,7 +386,7 @@ class Cascade:
         self.calibration, self.budget = calibration, budget
         self.questions = self.asked = self.failed = self.changed = 0
         self.cost = Cost()
-        # Whoever lets threads share a judge gives it a lock; nothing here knows threads.
+        # Give a judge a lock if threads share it; this module knows nothing about threads.
         self._lock: Any = getattr(judge, "lock", None) or nullcontext()
         self._gains: deque[float] = deque(maxlen=GAIN_WINDOW)
         self._agreement: deque[tuple[float, float]] = deque(maxlen=MAX_AGREEMENT)
@@ -416,7 +417,7 @@ class Cascade:
             [math.nan if one is None or one.log_odds is None else one.log_odds for one in opinions]
         )
         answered = ~np.isnan(said)
-        # Where it should have been asked and has no opinion, the gate decides as it would alone.
+        # If the judge should have been asked and has no opinion, the gate decides alone.
         joint[:] = known.policy is not None
         failed = [one is not None and one.log_odds is None for one in opinions]
         joint &= ~(np.array(failed) | refused)
@@ -425,7 +426,7 @@ class Cascade:
 
     @property
     def account(self) -> dict[str, Any]:
-        """What was asked so far, what it changed and what it cost, as JSON values."""
+        """Calls so far, the actions they changed and their cost, as JSON values."""
         with self._lock:
             counts = {
                 name: getattr(self, name) for name in ("questions", "asked", "failed", "changed")
@@ -436,12 +437,12 @@ class Cascade:
         return {"judge": component_name(self.judge), "weight": words, **counts, **cost}
 
     def count_changed(self, count: int) -> None:
-        """Note how many actions are not what the gate alone would have done."""
+        """Count actions that differ from those of the gate alone."""
         with self._lock:
             self.changed += count
 
     def _stopped(self, count: int) -> str:
-        """Why nobody is asked now; empty if somebody may be."""
+        """Why the judge cannot be asked now; empty if it can."""
         if self._pause:
             self._pause = max(0, self._pause - count)
             return "the judge failed several times in a row and is not asked for a while"
@@ -450,12 +451,12 @@ class Cascade:
         return ""
 
     def _allowed(self) -> int:
-        """How many may be asked about now, by the share and by the money that is left."""
+        """How many questions may be sent now, given the share and the money left."""
         allowed = math.ceil(self.budget.share * self.questions) - self.asked
         if self.budget.money is None:
             return allowed
         if not self.asked:
-            return min(allowed, 1)  # what a call costs is not known before the first
+            return min(allowed, 1)  # the cost of a call is unknown before the first one
         each = self.cost.money / self.asked
         left = self.budget.money - self.cost.money
         return min(allowed, math.ceil(left / each)) if each > 0 else allowed
@@ -463,7 +464,7 @@ class Cascade:
     def _choose(
         self, gains: Floats, known: JudgeCalibration, opinions: Sequence[Opinion | None]
     ) -> tuple[list[int], Bools]:
-        """Whom to ask, the most worthwhile first; and who is left out by the share alone."""
+        """Which questions to send, highest gain first, and which only the share leaves out."""
         self._gains.extend(gains.tolist())
         at_least = known.gain_for(self.budget.share)
         if not known.gains:
@@ -485,7 +486,7 @@ class Cascade:
         try:
             found = self.judge.judge([lists[row] for row in rows])
         except Exception as error:  # noqa: BLE001 - whatever a judge does, the gate has a verdict
-            # No more than the kind of error: its words may quote a hit.
+            # Keep only the error type: the message may quote a hit.
             found = [Opinion(None, error=type(error).__name__)] * len(rows)
         if not isinstance(found, Sequence) or len(found) != len(rows):
             found = [Opinion(None, error="the judge did not return one opinion a list")] * len(rows)
@@ -502,7 +503,7 @@ class Cascade:
     def _learn_agreement(
         self, lists: Sequence[HitTexts], numbers: GateNumbers, opinions: list[Opinion | None]
     ) -> None:
-        """Ask about confident verdicts, until enough of both kinds show what its word is worth."""
+        """Ask about confident verdicts until there are enough of both kinds to learn the weight."""
         p = sigmoid(numbers.odds)
         with self._lock:
             known = [one for _, one in self._agreement]
@@ -532,7 +533,7 @@ class Cascade:
 
 
 def _usable(said: Any) -> Opinion:
-    """The opinion, without log-odds where it makes no sense: others write judges."""
+    """The opinion, without its log-odds if they are invalid: judges are third-party code."""
     if not isinstance(said, Opinion) or not isinstance(said.cost, Cost):
         return Opinion(None, error="the judge returned something that is no opinion")
     odds = said.log_odds
@@ -544,7 +545,7 @@ def _usable(said: Any) -> Opinion:
 
 
 def judged_record(judge: str, said: Opinion, p_before: float, action_before: Action) -> JudgeReport:
-    """An opinion as it stands in a verdict."""
+    """An opinion in the form used in a verdict."""
     p = None if said.log_odds is None else float(sigmoid(said.log_odds))
     cost = said.cost
     return JudgeReport(
@@ -562,7 +563,7 @@ def add_costs(one: Cost, other: Cost) -> Cost:
 
 @dataclass(frozen=True)
 class JudgedQuestions:
-    """Labelled questions, what the gate says about them and what the judge says, NaN: nothing."""
+    """Labelled questions with the results of gate and judge; NaN if the judge has no opinion."""
 
     numbers: GateNumbers
     scores: Floats
@@ -574,7 +575,7 @@ class JudgedQuestions:
         return JudgedQuestions(self.numbers[rows], self.scores[rows], self.complete[rows], kinds)
 
     def fit(self, judge: str) -> JudgeCalibration:
-        """What the word of this judge is worth, as far as these questions tell."""
+        """The weight of this judge's opinion, learned from these questions."""
         kinds = None if self.kinds is None else self.kinds.tolist()
         return JudgeCalibration.fit(judge, self.scores, self.complete, self.numbers.odds, kinds)
 
@@ -589,14 +590,14 @@ def fit_judge(
     aside: JudgedQuestions | None = None,
     seed: int = 42,
 ) -> tuple[JudgeCalibration, npt.NDArray[np.float64]]:
-    """The calibration with its policy, and p of gate and judge for each of these questions by a
-    weight that was learned from others of them.
+    """The calibration with its policy, and p of gate and judge for each question, by a weight
+    learned from the other questions.
 
-    With `aside`, questions that nothing was learned from, the policy is chosen on those: that is
-    what a promise needs. `policy` is the gate's own.
+    With `aside`, questions that nothing was learned from, the policy is chosen on those, as a
+    promise requires. `policy` is the gate's own.
     """
-    # Where a promise will decide is not known before; the gate's own threshold may have been chosen
-    # on the labels that are kept for it, and whom to send must not depend on those.
+    # The threshold of a promise is not known yet. The gate's own may have been chosen on the labels
+    # held out for the promise, and which questions are sent must not depend on those.
     share, threshold = budget.share, policy.answer_at if rule.alpha is None else 1 - rule.alpha
 
     def learn(some: JudgedQuestions) -> JudgeCalibration:

@@ -4,9 +4,9 @@
     Submodels         which hits are evidence, which names are missing, what the question needs
     Ensemble          four models over the gate's columns
     GateModel         both, fitted and saved together
-    CalibratedModel   a GateModel with its calibration, and what an adapted gate corrects
+    CalibratedModel   a GateModel with its calibration, and the correction of an adapted gate
 
-Fitting is nested: submodels describe each training question by models fitted on other questions, so
+Fitting is nested: each training question is described by submodels fitted on other questions, so
 the ensemble learns from descriptions as good as those it will see. Questions of one group (the same
 words) are never on both sides. A saved model is ONNX for trees and JSON or npy for the rest:
 checking needs onnxruntime, not scikit-learn.
@@ -57,22 +57,22 @@ REFIT = "fit and save the gate again"
 MODEL_FORMAT, MODEL_RECORD, MODEL_FOLDS = 2, "model.json", 5
 HIT_TREES, HIT_LEAVES, ABSENT_TREES = 200, 15, 60
 BOOSTED_TREES, BOOSTED_LEAF, EXTRA_TREES, EXTRA_LEAVES = 120, 25, 100, 64
-STEADY_SHARE = 0.6  # of the steady model, where many data sets teach
-READ_STEADY_SHARE = 0.27  # the same where a reader is among the columns: what it says transfers
+STEADY_SHARE = 0.6  # weight of the steady model with many training data sets
+READ_STEADY_SHARE = 0.27  # the same with a reader, whose columns transfer
 STEADY_PENALTY = 0.01  # on its weights
-MIN_PROBABILITY = 2e-3  # clipped to this, so that no submodel outweighs the rest
+MIN_PROBABILITY = 2e-3  # probabilities are clipped here, so that no submodel dominates
 
 
-# The oldest formats that can express a tree model, so that old runtimes read it too.
+# The oldest formats that support tree models, so that old runtimes can read them.
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 
 
 def trees_to_onnx(model: Any, columns: int) -> bytes:
     """A fitted two-class tree model of scikit-learn as an ONNX file; the same bytes every time.
 
-    Written here and not by skl2onnx: it rejects boosted models under current protobuf, and a
-    threshold between two float32 values must be rounded down for float32 rows to fall to the same
-    side as in scikit-learn, which compares in float64.
+    Why not skl2onnx: it rejects boosted models under current protobuf. Also, a threshold between
+    two float32 values must be rounded down, so that float32 rows take the same branch as in
+    scikit-learn, which compares in float64.
     """
     try:
         from onnx import TensorProto, helper
@@ -97,7 +97,7 @@ def trees_to_onnx(model: Any, columns: int) -> bytes:
 
 
 class _Tree(NamedTuple):
-    """One tree as arrays over its nodes. A row goes left where it is at most the threshold."""
+    """One tree as arrays over its nodes. A row goes left if its value is at most the threshold."""
 
     feature: npt.NDArray[Any]
     threshold: npt.NDArray[Any]
@@ -156,8 +156,8 @@ def _tree_attributes(trees: list[_Tree]) -> dict[str, list[Any]]:
 
 
 def boosted_trees(trees: int, leaf: int, seed: int, *, leaves: int = 7) -> Any:
-    """Boosted trees with few leaves and a fixed number of rounds: the same data, the same model."""
-    from sklearn.ensemble import HistGradientBoostingClassifier  # late: of the `fit` extra
+    """Boosted trees with few leaves and a fixed number of rounds: deterministic."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # lazy: needs the `fit` extra
 
     return HistGradientBoostingClassifier(
         max_iter=trees, learning_rate=0.06, max_leaf_nodes=leaves, min_samples_leaf=leaf,
@@ -167,15 +167,15 @@ def boosted_trees(trees: int, leaf: int, seed: int, *, leaves: int = 7) -> Any:
 
 @dataclass(frozen=True)
 class BinaryClassifier:
-    """The probability of "yes" for each row: by trees, or the share of "yes" with few rows."""
+    """The probability of "yes" for each row: from trees or, with few rows, the share of "yes"."""
 
     columns: int
     share: float
-    trees: Any = None  # scikit-learn's when fitted, OnnxTrees when ready or loaded
+    trees: Any = None  # from scikit-learn when fitted, OnnxTrees when ready or loaded
 
     @classmethod
     def fit(cls, rows: Floats, yes: Bools, model: Any, *, min_rows: int = 20) -> BinaryClassifier:
-        """`min_rows` of either label are needed for trees."""
+        """Trees need at least `min_rows` of each label."""
         share = float(yes.mean()) if len(yes) else 0.0
         enough = min(yes.sum(), len(yes) - yes.sum()) >= min_rows
         return cls(rows.shape[1], share, model.fit(rows, yes) if enough else None)
@@ -189,7 +189,7 @@ class BinaryClassifier:
         return np.asarray(self.trees.predict_proba(rows)[:, 1])
 
     def ready(self) -> BinaryClassifier:
-        """With OnnxTrees, which are many times as fast for a few rows; unchanged without onnx."""
+        """A copy with OnnxTrees, many times as fast on a few rows; unchanged without onnx."""
         if self.trees is None or isinstance(self.trees, OnnxTrees):
             return self
         try:
@@ -199,7 +199,7 @@ class BinaryClassifier:
         return replace(self, trees=OnnxTrees(content, columns=self.columns))
 
     def save(self, path: Path) -> dict[str, Any]:
-        """Write the trees, if there are any; the rest is returned."""
+        """Write the trees, if there are any, and return the rest as a record."""
         if isinstance(self.trees, OnnxTrees):
             write_atomically(path, self.trees.content)
         elif self.trees is not None:
@@ -214,21 +214,21 @@ class BinaryClassifier:
         return cls(columns, float(record["share"]), trees)
 
 
-TOP_HITS = 5  # hits, likeliest first, whose log-odds are features
-TOP_ABSENT = 8  # absent names that count, likeliest first
-MAX_HOPS = 6.0  # questions that need more are not told apart
-COMPARED_AT_ONCE = 10_000  # hits: a bound on memory
-MAX_RIVALS = 50  # first hits that every hit is compared with: time would grow with their square
+TOP_HITS = 5  # most likely hits whose log-odds are features
+TOP_ABSENT = 8  # most likely absent names that count
+MAX_HOPS = 6.0  # questions that need more are treated alike
+COMPARED_AT_ONCE = 10_000  # hits: limits memory
+MAX_RIVALS = 50  # first hits that every hit is compared with: the time is quadratic
 _RELATIVE_AT = np.array([HIT_COLUMNS.index(name) for name in RELATIVE_HIT_COLUMNS])
 
 
 @dataclass(frozen=True, slots=True)
 class SubmodelLabels:
-    """What is known of a question afterwards, for the submodels to learn."""
+    """Labels of a question for the submodels."""
 
     complete: bool
-    evidence: Sequence[bool]  # of each hit
-    absent: Sequence[bool]  # of each absent name: it is missing evidence
+    evidence: Sequence[bool]  # per hit
+    absent: Sequence[bool]  # per absent name: whether it is missing evidence
     targets: Mapping[str, float]  # "hops", and kinds or labels as 0/1
 
 
@@ -240,7 +240,7 @@ class Description(NamedTuple):
 
 
 class Submodels:
-    """Three small models, fitted and saved together: of hits, absent names and the question."""
+    """Three small models, fitted and saved together: for hits, absent names and the question."""
 
     hit: BinaryClassifier
     absent: BinaryClassifier
@@ -307,7 +307,7 @@ class Submodels:
 
 
 def hit_features(extractions: Sequence[Extraction], hit_extra: Sequence[Floats] | None) -> Floats:
-    """The hits of all questions: as extracted, relative to one another, and extra columns."""
+    """The hits of all questions: as extracted, relative to each other, and extra columns."""
     blocks = [one.hits for one in extractions]
     counts = list(map(len, blocks))
     hits = np.concatenate(blocks or [np.zeros((0, len(HIT_COLUMNS)), np.float32)])
@@ -323,8 +323,9 @@ def hit_features(extractions: Sequence[Extraction], hit_extra: Sequence[Floats] 
 def relative_hit_features(hits: Floats, counts: Sequence[int]) -> Floats:
     """By how much each hit leads the best other one of its question, and the share above it.
 
-    (hits, HIT_COLUMNS) of all questions, and how many hits each has, to (hits, 2 *
-    RELATIVE_HIT_COLUMNS). A hit alone gets zeros. Questions with as many hits go together.
+    Input: (hits, HIT_COLUMNS) of all questions, and the number of hits of each. Output: (hits, 2 *
+    RELATIVE_HIT_COLUMNS). A single hit gets zeros. Questions with the same number of hits are
+    computed together.
     """
     found = np.zeros((len(hits), 2 * len(RELATIVE_HIT_COLUMNS)), dtype=np.float32)
     together = np.repeat(counts, counts)  # for each hit, how many hits its question has
@@ -349,11 +350,11 @@ def _gate_features(
     guesses: Floats,
     question: Floats,
 ) -> Floats:
-    """(questions, features), float32, columns from the submodels' outputs.
+    """(questions, features), float32: columns from the submodels' outputs.
 
     `p_evidence` has a probability for each hit of each question, `p_absent` one for each absent
     name. The first column of `guesses` is the expected number of documents needed; the last two of
-    `question` are what its form needs, as log(1 + number).
+    `question` are the numbers that its form implies, as log(1 + number).
     """
     needs = zip(guesses[:, 0].tolist(), *np.expm1(question[:, -2:]).T.tolist(), strict=True)
     path = [
@@ -368,8 +369,9 @@ def _gate_features(
 
 
 def _path_features(p: list[float], need: tuple[float, float, float]) -> list[float]:
-    """The family "path", from the hits' probabilities, likeliest first, and the documents needed:
-    as guessed, at least, likely. In plain Python, five times as fast as arrays for one question.
+    """The family "path", from the hits' probabilities, most likely first, and the number of
+    documents needed: as guessed, at least, likely. In plain Python, five times as fast as arrays
+    for one question.
     """
     first = (*p[:TOP_HITS], *[0.0] * (TOP_HITS - len(p)))
     odds = [log_odds(one, least=MIN_PROBABILITY) for one in first]
@@ -387,7 +389,7 @@ def _path_features(p: list[float], need: tuple[float, float, float]) -> list[flo
 
 
 def _absent_features(p: list[float]) -> list[float]:
-    """The family "absent", from the absent names' probabilities, likeliest first."""
+    """The family "absent", from the probabilities of the absent names, most likely first."""
     return [*p[:3], *[0.0] * (3 - len(p)), sum(p[:TOP_ABSENT])]
 
 
@@ -416,14 +418,14 @@ _MAX_LOG_ODDS = float(
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Logistic regression, fitted on standardized columns; the weights are for raw ones."""
+    """Logistic regression, fitted on standardized columns; the weights are for raw columns."""
 
     weights: Floats
     offset: float
 
     @classmethod
     def fit(cls, rows: Floats, yes: Bools) -> LinearModel:
-        from sklearn.linear_model import LogisticRegression  # late: of the `fit` extra
+        from sklearn.linear_model import LogisticRegression  # lazy: needs the `fit` extra
 
         mean, scale = _mean_and_scale(rows)
         model = LogisticRegression(C=0.01, max_iter=2000).fit((rows - mean) / scale, yes)
@@ -434,8 +436,8 @@ class LinearModel:
     def fit_steady(
         cls, rows: Floats, yes: Bools, sample_weights: Floats, directions: npt.NDArray[np.int_]
     ) -> LinearModel:
-        """Columns of direction 1 get no negative weight, those of -1 no positive, others none."""
-        from scipy.optimize import minimize  # late: of the `fit` extra
+        """Weights of direction 1 are not negative, those of -1 not positive, all others 0."""
+        from scipy.optimize import minimize  # lazy: needs the `fit` extra
 
         used = np.flatnonzero(directions)
         mean, scale = _mean_and_scale(rows[:, used])
@@ -467,11 +469,12 @@ class LinearModel:
 class Ensemble:
     """Four models over the gate's columns; the log-odds are their weighted mean.
 
-    Logistic regression, boosted trees and extra trees learn all they can. What they learn of one
-    data set misleads on another. The steady model uses only the columns that point the same way on
-    every data set, and keeps their directions. Each data set counts alike in it, and both labels of
-    each, so it learns nothing of how the sets differ. The more sets teach, the larger its share;
-    with a reader among the columns it is smaller (decision 35).
+    Logistic regression, boosted trees and extra trees learn as much as they can, but what they
+    learn from one data set misleads on another. The steady model uses only columns that have the
+    same direction on every data set, and keeps these directions. Every data set has the same weight
+    in it, and so have both labels within a set, so it learns nothing about how the sets differ. Its
+    weight grows with the number of data sets; it is smaller with a reader among the columns
+    (decision 35).
     """
 
     linear: LinearModel
@@ -490,8 +493,8 @@ class Ensemble:
         data_sets: npt.NDArray[Any] | None = None,
         seed: int = 0,
     ) -> Ensemble:
-        """`names` are those of the columns, `data_sets` the data set of each row."""
-        from sklearn.ensemble import ExtraTreesClassifier  # late: of the `fit` extra
+        """`names` are the column names, `data_sets` the data set of each row."""
+        from sklearn.ensemble import ExtraTreesClassifier  # lazy: needs the `fit` extra
 
         extra_trees = ExtraTreesClassifier(
             min(EXTRA_TREES, len(yes)), min_samples_leaf=4, max_leaf_nodes=EXTRA_LEAVES,
@@ -516,7 +519,7 @@ class Ensemble:
 
     @property
     def columns(self) -> set[int]:
-        """How many columns the models take; one number, where they fit together."""
+        """The number of columns each model expects; a single number if they are consistent."""
         linear = {len(self.linear.weights), len(self.steady.weights)}
         return linear | {self.boosted.columns, self.extra.columns}
 
@@ -531,13 +534,13 @@ class Ensemble:
 
     @cached_property
     def _lines(self) -> tuple[Floats, Floats]:
-        """The weights of both linear models, a column each, and their offsets."""
+        """The weights of both linear models, one column each, and their offsets."""
         both = self.linear, self.steady
         weights = np.array([one.weights for one in both]).T.copy()
         return weights, np.array([one.offset for one in both])
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the trees; the rest is returned."""
+        """Write the trees and return the rest as a record."""
         lines = {"linear": self.linear.as_json(), "steady": self.steady.as_json()}
         trees = {"boosted": self.boosted, "extra": self.extra}
         saved = {name: part.save(folder / f"{name}.onnx") for name, part in trees.items()}
@@ -558,7 +561,7 @@ def _mean_and_scale(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _balanced_weights(yes: Bools, data_sets: npt.NDArray[Any]) -> tuple[Floats, int]:
-    """Weights by which every set counts alike, and in it both labels; how many sets have both."""
+    """Weights that balance the sets, and the labels in each; how many sets have both labels."""
     weights = np.zeros(len(yes))
     teaching = 0
     for one in np.unique(data_sets):
@@ -567,18 +570,18 @@ def _balanced_weights(yes: Bools, data_sets: npt.NDArray[Any]) -> tuple[Floats, 
             teaching += 1
             for label in (mine & yes, mine & ~yes):
                 weights[label] = 0.5 / label.sum()
-    if not teaching:  # every set has one label only: they teach together what none teaches alone
+    if not teaching:  # each set has one label only: learn from all of them together
         return _balanced_weights(yes, np.zeros(len(yes)))
     return weights / teaching, teaching
 
 
 class GateModel:
-    """The log-odds that the hits hold all the evidence, before calibration.
+    """The log-odds that the hits contain all the evidence, before calibration.
 
-    A model fitted with extra features needs them ever after. `log_odds_at_fit` and `table_at_fit`
-    hold the log-odds and columns of each training question by models that have not seen it: what a
-    calibration or a policy may be fitted on. `log_odds_left_out` holds those by an ensemble that
-    has not learned from its data set at all, where there are several.
+    A model fitted with extra features always needs them. `log_odds_at_fit` and `table_at_fit` are
+    the out-of-fold log-odds and columns of the training questions: use them to fit a calibration or
+    a policy. With several data sets, `log_odds_left_out` has the log-odds from an ensemble that was
+    not trained on the question's data set at all.
     """
 
     log_odds_at_fit: Floats
@@ -599,8 +602,10 @@ class GateModel:
         groups: Sequence[str] | None = None,
         data_sets: Sequence[str] | None = None,
     ) -> GateModel:
-        """`groups` keep questions together, by default each is its own; `data_sets` names the
-        data set of each question: the model is then made for yet other sets."""
+        """`groups` keep questions together; by default each question is its own group. `data_sets`
+        names the data set of each question: the model is then fitted to transfer to other data
+        sets.
+        """
         _check_labels(batch, labels)
         if data_sets is not None and len(data_sets) != len(labels):
             raise InputError(f"{len(data_sets)} data sets for {len(labels)} questions")
@@ -623,8 +628,8 @@ class GateModel:
     def refit_ensemble(
         self, table: Floats, complete: Bools, groups: Sequence[str], *, seed: int
     ) -> GateModel:
-        """Another model with the same submodels, and an ensemble of these labels alone; the table
-        is what `describe` says.
+        """Another model with the same submodels, and an ensemble fitted on these labels alone;
+        `table` is the result of `describe`.
         """
         model = GateModel(self.words, seed=seed)
         model._submodels, model._extra = self._fitted, self._extra
@@ -684,7 +689,7 @@ class GateModel:
         return description._replace(table=_append_extra(description.table, batch.extra))
 
     def describes_like(self, other: GateModel) -> bool:
-        """Whether `describe` says the same: then one of the two need not be asked."""
+        """Whether `describe` returns the same for both, so that it needs to run only once."""
         return self._fitted is other._fitted and self._extra == other._extra
 
     def log_odds(self, table: Floats) -> Floats:
@@ -693,14 +698,14 @@ class GateModel:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What made the model, beside the data."""
+        """How the model was made, apart from the data."""
         trees = {"hit": HIT_TREES, "absent": ABSENT_TREES}
         trees |= {"boosted": BOOSTED_TREES, "extra": EXTRA_TREES}
         extra = [list(one[:3]) for one in self._extra]
         return {"seed": self.seed, "folds": MODEL_FOLDS, "trees": trees, "extra": extra}
 
     def _schema(self) -> str:
-        """A hash of every column of the model."""
+        """A hash of all columns of the model."""
         names = [one.name for one in self.features]
         columns = [HIT_COLUMNS, ABSENT_COLUMNS, names, self._submodels.hit.columns]
         return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
@@ -718,7 +723,7 @@ class GateModel:
 
     @classmethod
     def load(cls, folder: Path, words: WordTable | None = None) -> GateModel:
-        """A model that `save` wrote; DataError where a file is damaged."""
+        """Load a model written by `save`; DataError if a file is damaged."""
         with data_errors(f"the model in {folder}", hint=REFIT):
             record = read_json(folder / MODEL_RECORD)
             if record["format"] != MODEL_FORMAT:
@@ -739,7 +744,7 @@ class GateModel:
 
 def _cross_folds(complete: Bools, groups: Sequence[Any], seed: int) -> Iterator[tuple[Ints, Ints]]:
     """Positions to fit on and to describe: both labels in the first, no group in both."""
-    from sklearn.model_selection import StratifiedGroupKFold  # late: of the `fit` extra
+    from sklearn.model_selection import StratifiedGroupKFold  # lazy: needs the `fit` extra
 
     if len(groups) != len(complete):
         raise InputError(f"{len(groups)} groups for {len(complete)} questions")
@@ -777,8 +782,8 @@ NO_HITS_LOG_ODDS = -12.0
 class LocalModel:
     """A small model of the labels that a gate was adapted to, and its calibration.
 
-    A hundred labels teach things about a corpus that no correction of the old log-odds can
-    express. Its log-odds become LOCAL_FEATURE, and the correction weighs them against the old.
+    A hundred labels can teach things about a corpus that no correction of the old log-odds can
+    express. Its log-odds become LOCAL_FEATURE, and the correction weighs them against the old ones.
     """
 
     model: GateModel
@@ -791,15 +796,15 @@ class LocalModel:
 
 @dataclass(frozen=True)
 class CalibratedModel:
-    """From features to calibrated log-odds; `correction` and `local` where it was adapted."""
+    """From features to calibrated log-odds; an adapted gate also has `correction` or `local`."""
 
     base: GateModel
     calibration: Platt
     profile: FeatureProfile
     correction: Correction | None = None
     local: LocalModel | None = None
-    after: Correction | None = None  # from the log-odds now to those after one more round
-    stop: Platt | None = None  # of log-odds of sets at which a search stops
+    after: Correction | None = None  # from the log-odds now to those after another round
+    stop: Platt | None = None  # calibration for sets at which a search stops
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -807,7 +812,7 @@ class CalibratedModel:
         return self.base.features if self.local is None else (*self.base.features, LOCAL_FEATURE)
 
     def describe(self, batch: FeatureBatch) -> Description:
-        """The base model's columns, and behind them the local model's log-odds."""
+        """The base model's columns, followed by the local model's log-odds."""
         description = self.base.describe(batch)
         return description._replace(table=self.with_local(batch, description.table))
 
@@ -815,7 +820,7 @@ class CalibratedModel:
         """The base model's columns and the local model's log-odds."""
         if self.local is None:
             return table
-        own = table  # of the same submodels, until it is saved
+        own = table  # same submodels until it is saved
         if not self.local.model.describes_like(self.base):
             own = self.local.model.describe(batch).table
         return np.column_stack([table, self.local.log_odds(own)])
@@ -829,13 +834,14 @@ class CalibratedModel:
             features = self.profile.standardize(table, self.correction.names)
             odds = self.correction.apply(odds, features)
         if self.stop is not None:
-            # Never more than they were: that a search went on is no evidence.
+            # Never raise them: continuing a search is not evidence.
             odds = np.minimum(odds, self.stop.log_odds(odds))
-        # Without hits there is no evidence, whatever the model makes of a set it has never seen.
+        # Without hits there is no evidence, whatever the model says about an input it was not
+        # trained on.
         return np.where(table[:, self.profile.column["k"]] > 0, odds, NO_HITS_LOG_ODDS)
 
     def p_after(self, odds: Floats, table: Floats) -> Floats | None:
-        """p_complete after one more round, where the gate was fitted on such examples."""
+        """p_complete after another round, if the gate was fitted on such examples."""
         if self.after is None:
             return None
         return sigmoid(self.after.apply(odds, self.profile.standardize(table, self.after.names)))

@@ -1,17 +1,17 @@
-"""From a probability to an action, ANSWER, EXPAND or ABSTAIN, by thresholds and promises.
+"""Turn a probability into an action: ANSWER, EXPAND or ABSTAIN.
 
-ANSWER from `answer_at` on; below it EXPAND where one more round is likely enough to complete the
-evidence (`expand_at`) to be worth its cost; otherwise ABSTAIN. `answer_at` is chosen on questions
-that the model was not fitted on, in one of three ways:
+ANSWER if p is at least `answer_at`. Otherwise EXPAND if another round is likely enough to complete
+the evidence (`expand_at`) to be worth its cost. Otherwise ABSTAIN. `answer_at` is chosen on
+questions that the model was not fitted on, in one of three ways:
 
-    choose_by_f1     the threshold of the highest F1, as the MAGAF paper does
+    choose_by_f1     the threshold with the highest F1, as in the MAGAF paper
     choose_by_cost   where a wrong answer is expected to cost as much as an abstention
     choose_by_risk   the lowest threshold that keeps a promise: "among answered, the share of
                      incomplete is at most alpha, with confidence 1 - delta". If there is none, the
                      policy never answers, and `words` says so.
 
 The promise holds for questions like those it was chosen on. docs/decisions/0010-risk-control.md
-says why, and what it does not cover.
+explains why, and what it does not cover.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.floating[Any]]
-SECOND_START = 4  # see _levels; chosen for coverage on simulated scores, the promise holds for any
+SECOND_START = 4  # see _levels; tuned for coverage on simulations, the promise holds for any value
 STEP = 1.08
-MORE, MOST = 1.1, 20_000  # questions_needed tries more by this factor, up to so many
+MORE, MOST = 1.1, 20_000  # step factor and upper limit in questions_needed
 PROMISE_DRAWS, PROMISE_SHARE = 40, 0.8  # see labels_for_promise
 LABEL_STEP, MOST_LABELS = 1.15, 1_000
 ACTIONS = (Action.ABSTAIN, Action.EXPAND, Action.ANSWER)
@@ -68,9 +68,9 @@ def _check_count(value: object, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a wrong answer (from incomplete evidence), an expansion and an abstention cost.
+    """The cost of a wrong answer (from incomplete evidence), an expansion and an abstention.
 
-    In one unit of your choice.
+    Use any unit, but the same for all three.
     """
 
     wrong: float = 1.0
@@ -87,10 +87,10 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class PromiseNeed:
-    """What a promise that cannot be kept would need: see `questions_needed`."""
+    """What it would take to keep a promise that cannot be kept: see `questions_needed`."""
 
-    questions: int | None  # to choose it on, at least; None: more questions like these do not help
-    coverage: float | None = None  # share of the questions that would then be answered
+    questions: int | None  # at least, to choose it on; None: more questions like these do not help
+    coverage: float | None = None  # share of the questions answered in that case
 
     def __post_init__(self) -> None:
         if self.questions is not None:
@@ -102,12 +102,12 @@ class PromiseNeed:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Among answered, at most `alpha` are incomplete, with confidence 1 - `delta`."""
+    """Among answered questions, at most `alpha` are incomplete, with confidence 1 - `delta`."""
 
     alpha: float
     delta: float
-    questions: int  # it was chosen on
-    need: PromiseNeed | None = None  # where no threshold keeps it
+    questions: int  # number it was chosen on
+    need: PromiseNeed | None = None  # only if no threshold keeps it
 
     def __post_init__(self) -> None:
         for name in ("alpha", "delta"):
@@ -168,9 +168,9 @@ class Policy:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Policy:
-        """The policy that `as_json` wrote; InputError names the field that is wrong."""
+        """Load a policy written by `as_json`; InputError names the invalid field."""
         promise = record.get("promise") if isinstance(record, Mapping) else None
-        if isinstance(promise, Mapping):  # gates fitted before 0.4.0 do not say what it needs
+        if isinstance(promise, Mapping):  # gates fitted before 0.4.0 have no `need`
             record = {**record, "promise": {"need": None, **promise}}
         try:
             return dataclass_from_json(cls, record)
@@ -180,7 +180,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class RealizedRisk:
-    """Of `questions`, so many were answered, and so many of those were incomplete."""
+    """How many questions were answered, and how many of those had incomplete evidence."""
 
     questions: int
     answered: int
@@ -197,7 +197,7 @@ class RealizedRisk:
         return self.incomplete / self.answered if self.answered else None
 
     def risk_below(self, confidence: float) -> float:
-        """The exact (Clopper-Pearson) upper bound of the risk; 1 when nothing was answered."""
+        """The exact (Clopper-Pearson) upper bound of the risk; 1 if nothing was answered."""
         doubt = 1 - _check_open_share(confidence, "confidence")
         if self.incomplete == self.answered:
             return 1.0
@@ -224,7 +224,7 @@ class PolicyRule:
 
     @classmethod
     def of(cls, policy: Policy) -> PolicyRule:
-        """The rule that chose a policy; one set by hand is chosen anew by F1."""
+        """The rule that chose a policy; for a policy set by hand, F1."""
         if policy.promise:
             return cls("risk", policy.promise.alpha, policy.promise.delta, policy.costs)
         name = policy.chosen_by if policy.chosen_by in ("f1", "cost") else "f1"
@@ -237,7 +237,7 @@ class PolicyRule:
     def choose(
         self, p: npt.ArrayLike, complete: npt.ArrayLike, *, expected: bool = False
     ) -> Policy:
-        """The policy for these probabilities; `expected`: where labels are few (choose_by_f1)."""
+        """The policy for these probabilities. For `expected` with few labels, see choose_by_f1."""
         if self.alpha is not None:
             risk = {"alpha": self.alpha, "delta": self.delta}
             return choose_by_risk(p, complete, costs=self.costs, **risk)
@@ -253,10 +253,10 @@ def choose_by_f1(
     costs: Costs = Costs(),  # noqa: B008 - frozen
     expected: bool = False,
 ) -> Policy:
-    """The threshold of the highest F1; of equals the highest. Never, if nothing was complete.
+    """The threshold with the highest F1; of equals the highest. Never, if nothing was complete.
 
-    The F1 of thirty labels jumps up and down from one threshold to the next. `expected`: the F1
-    that calibrated probabilities lead to expect of these questions, whatever their labels.
+    With thirty labels, F1 jumps from one threshold to the next. `expected=True` uses the expected
+    F1 of calibrated probabilities on these questions instead, whatever their labels.
     """
     p, complete = _check_calibration(p, complete)
     answer_at = None
@@ -270,10 +270,10 @@ def choose_by_f1(
 
 
 def choose_by_cost(p: npt.ArrayLike, complete: npt.ArrayLike, *, costs: Costs) -> Policy:
-    """Answer where it is expected to cost no more than to abstain: wrong * (1 - p) <= abstain.
+    """Answer if it is expected to cost no more than to abstain: wrong * (1 - p) <= abstain.
 
-    A closed form: with calibrated probabilities it is optimal, and it cannot overfit a small
-    calibration part, which only prices expansions.
+    This closed form is optimal with calibrated probabilities, and it cannot overfit a small
+    calibration set, which is used only to price expansions.
     """
     p, complete = _check_calibration(p, complete)
     answer_at = max(0.0, 1 - costs.abstain / costs.wrong)
@@ -290,10 +290,10 @@ def choose_by_risk(
 ) -> Policy:
     """The lowest threshold that keeps the promise of `alpha` and `delta`, or none.
 
-    Learn-Then-Test by exact binomial tests: "above this threshold more than alpha is incomplete" is
-    tested for ever more of the highest-ranked questions, and the error budget `delta` is passed on
-    from one rejected test to the next. Only the order of `p` matters: a miscalibrated score costs
-    coverage, never the promise.
+    Learn-Then-Test with exact binomial tests. The hypothesis "above this threshold more than alpha
+    is incomplete" is tested for more and more of the highest-ranked questions, and the error budget
+    `delta` passes from one rejected test to the next. Only the order of `p` matters: a
+    miscalibrated score costs coverage, never the promise.
     """
     p, complete = _check_calibration(p, complete)
     promise = Promise(alpha, delta, len(p))
@@ -320,8 +320,8 @@ def _keep_promise(p: Floats, complete: Bools, alpha: float, delta: float) -> flo
             budget = 0.0
     if not kept:
         return None
-    # Just above the first one left out: given where it lies, those above it are a fair sample
-    # of all questions above it. That is what makes the binomial test exact.
+    # Just above the first question left out: given its position, those above it are a fair sample
+    # of all questions above it. This makes the binomial test exact.
     return float(np.nextafter(ranked[kept], 1.0)) if kept < len(ranked) else 0.0
 
 
@@ -330,9 +330,9 @@ def questions_needed(
 ) -> PromiseNeed:
     """How many calibration questions the promise would need, if more were like these.
 
-    Chosen by the same test on these questions, each standing for several. An estimate from below:
-    a short ranking looks best where it is best by chance. Of the labels that a gate is fitted or
-    adapted to, only a part are calibration questions.
+    It runs the same test on these questions, each counted several times. The estimate is a lower
+    bound: a short ranking looks best where it is best by chance. Only a part of the labels that a
+    gate is fitted or adapted to are calibration questions.
     """
     p, complete = _check_calibration(p, complete)
     fewest = min_questions_for(alpha, delta)
@@ -345,14 +345,14 @@ def questions_needed(
         if at is not None:
             return PromiseNeed(size, float((ranked >= at).mean()))
         size = math.ceil(size * MORE)
-    # Without questions nothing is known but what no promise can do without.
+    # Without questions, only the minimum for any promise is known.
     return PromiseNeed(None if len(p) else fewest)
 
 
 def realized_risk(
     p: npt.ArrayLike, complete: npt.ArrayLike, threshold: float | None
 ) -> RealizedRisk:
-    """What comes of answering where p >= threshold (None: never)."""
+    """The result of answering if p >= threshold (None: never)."""
     p, complete = _check_calibration(p, complete)
     if threshold is not None:
         threshold = _check_number(threshold, "threshold", at_most=1)
@@ -376,10 +376,10 @@ def labels_for_promise(
 ) -> int | None:
     """How many calibration questions like these support a promise, in eight draws of ten.
 
-    Slower and stricter than `questions_needed`, which is an estimate from below. Each draw
-    resamples the questions and fits a logistic curve from p to complete, from which the labels of
-    further questions come: the few surest questions seen so far say too little about how sure such
-    questions are. None where not even `MOST_LABELS` do.
+    Slower and stricter than `questions_needed`, which gives a lower bound. Each draw resamples the
+    questions and fits a logistic curve from p to complete, which provides the labels of further
+    questions: the few surest questions seen so far say too little about how sure such questions
+    are. None if not even `MOST_LABELS` are enough.
     """
     p, complete = _check_calibration(p, complete)
     if not len(p):
@@ -394,7 +394,7 @@ def labels_for_promise(
         rng, kept = np.random.default_rng([seed, count]), 0
         for share in shares:
             drawn = rng.integers(0, len(p), count)
-            # Repeats are stand-ins for questions of their own: no ties.
+            # A repeated question stands for a different one, so break ties.
             apart = np.clip(p[drawn] + rng.normal(scale=1e-6, size=count), 0, 1)
             labels = rng.random(count) < share[drawn]
             kept += _keep_promise(apart, labels, alpha, delta) is not None
@@ -408,7 +408,7 @@ def labels_for_promise(
 
 
 def _binomial() -> Any:
-    """scipy.special, which has the binomial distribution; late: deciding does not need it."""
+    """scipy.special, for the binomial distribution. Lazy: choosing an action does not need it."""
     try:
         from scipy import special
     except ImportError as error:
@@ -419,9 +419,9 @@ def _binomial() -> Any:
 def _levels(ranked: Floats, alpha: float, delta: float) -> tuple[Ints, Floats]:
     """How many of the highest-ranked to test, in growing steps, and the error budget at each.
 
-    Fixed by n, alpha and delta alone. If all started with the fewest that could pass, one early
-    incomplete question would end everything. So half the budget starts at four times as many, where
-    these are at most a quarter of all questions.
+    Depends only on n, alpha and delta. If all tests started with the fewest questions that could
+    pass, one early incomplete question would end everything. So half the budget starts at four
+    times as many, if these are at most a quarter of all questions.
     """
     starts = [min_questions_for(alpha, delta)]
     half = min_questions_for(alpha, delta / 2)
@@ -440,10 +440,10 @@ def _levels(ranked: Floats, alpha: float, delta: float) -> tuple[Ints, Floats]:
 
 
 def _expand_at(p: Floats, complete: Bools, answer_at: float | None, costs: Costs) -> float | None:
-    """From which p_complete after one expansion it is cheaper than abstaining; None: never.
+    """The p_complete after one expansion from which expanding is cheaper than abstaining, or None.
 
-    After the expansion the gate checks again, with the errors of the calibration part: it answers a
-    share `found` of the complete, which saves the abstention, and a share `fooled` of the
+    After the expansion the gate checks again, with the error rates of the calibration set. It
+    answers a share `found` of the complete, which saves the abstention, and a share `fooled` of the
     incomplete, which costs a wrong answer instead.
     """
     answered = _reaches(p, answer_at)
@@ -463,7 +463,7 @@ def _ranked(p: Floats, complete: Bools) -> tuple[Floats, Ints]:
 
 
 def _tie_ends(ranked: Floats, counts: Ints) -> Ints:
-    """Each count stretched to the end of its ties: no threshold can cut through one."""
+    """Each count extended to the end of its ties: no threshold can split a tie."""
     ends: Ints = np.searchsorted(-ranked, -ranked[counts - 1], side="right")
     return ends
 
@@ -471,10 +471,10 @@ def _tie_ends(ranked: Floats, counts: Ints) -> Ints:
 def choose_actions(
     p: Numbers, p_after: Numbers | None, policy: Policy, *, rounds_left: int | npt.ArrayLike
 ) -> list[Action]:
-    """An action for each question: (n,) probabilities now and after one expansion.
+    """An action for each question, from (n,) probabilities now and after one expansion.
 
-    Without `p_after` nothing says that an expansion would help, so none is chosen; nor where it
-    promises no more than now. `rounds_left` is one count, or one for each question.
+    Without `p_after`, nothing shows that an expansion would help, so none is chosen. The same holds
+    if it promises no more than now. `rounds_left` is one count, or one for each question.
     """
     rounds, worth = _check_rounds(rounds_left, len(p)), np.zeros(len(p), bool)
     if p_after is not None and policy.expand_at is not None:
@@ -486,7 +486,7 @@ def choose_actions(
 def explain_actions(
     p: Numbers, p_after: Numbers | None, actions: Sequence[Action], usual: Sequence[Action]
 ) -> list[str | None]:
-    """Why each action is not the usual one at this probability; None where it is."""
+    """Why each action is not the usual one at this probability; None if it is."""
     if p_after is None or actions == usual:
         return [None] * len(actions)
     found: list[str | None] = []
@@ -539,7 +539,7 @@ def _check_array(values: npt.ArrayLike, name: str) -> Floats:
 
 
 def _check_rounds(rounds_left: int | npt.ArrayLike, questions: int) -> int | Ints:
-    if type(rounds_left) is int and rounds_left >= 0:  # the usual case, made quick
+    if type(rounds_left) is int and rounds_left >= 0:  # fast path for the usual case
         return rounds_left
     try:
         rounds = np.asarray(rounds_left)

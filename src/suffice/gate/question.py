@@ -1,13 +1,13 @@
-"""The question: its words and names, and how many documents such a question needs.
+"""The question: its words and names, and how many documents it needs.
 
-    normalize, unique_names, …   text as the gate reads it; English words, any script's letters
+    normalize, unique_names, …   text as the gate sees it; English words, letters of any script
     WordTable                    static word vectors and word rarity by look-up
     ParsedQuestion               a question parsed once for any number of hits
     QuestionModel                guesses hops, kinds and more from the question alone
 
-Normalized text is lower-case UTF-8 with a space at both ends. What joins words (hyphens,
-apostrophes, dashes) becomes a space, other punctuation is dropped: b" george w bush " finds whole
-words by one search.
+Normalized text is lower-case UTF-8 with a space at both ends. Joining punctuation (hyphens,
+apostrophes, dashes) becomes a space, other punctuation is dropped. A single search for b" george w
+bush " then finds whole words.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ STOP_WORDS = _word_set(
     "can could would should may i my you your we our us so up out over under until only any all "
     "some each per being first year years"
 )
-# Words that open a sentence with a capital and name nothing.
+# Capitalized words that open a sentence but are not names.
 SENTENCE_OPENERS = _word_set(
     "a after also although an and are as at because before both but by can could did do does "
     "during each for from given had has have he her his how however i if in into is it its like "
@@ -60,7 +60,7 @@ _KINSHIP_WORDS = _word_set(
     "mother father son daughter brother sister wife husband spouse sibling siblings child children "
     "parent parents grandfather grandmother uncle aunt stepmother stepfather widow consort"
 )
-# Words that end like a role and are none.
+# Words with a role-like ending that are not roles.
 _NOT_ROLES = _word_set(
     "another number member former earlier younger longer larger higher greater smaller taller "
     "shorter bigger better closer faster october november december september summer winter "
@@ -95,7 +95,7 @@ _PLACE_WORDS = _word_set(
 )
 
 
-@lru_cache(maxsize=4096)  # the same words come again and again
+@lru_cache(maxsize=4096)  # the same words come up repeatedly
 def is_role_word(word: bytes) -> bool:
     """Whether the word names someone by a role: "director", "novelist", "mother"."""
     if word in _KINSHIP_WORDS or word in PARAPHRASES:
@@ -106,7 +106,7 @@ def is_role_word(word: bytes) -> bool:
 def _stem(word: bytes) -> bytes:
     """The first seven tenths of a word, at least four letters: "director" finds "directed".
 
-    A word of two letters is searched as a whole: too much begins with "us".
+    A word of two letters is searched as a whole: too many words begin with "us".
     """
     if len(word) <= 2:
         return b" " + word + b" "
@@ -138,27 +138,27 @@ def encode_text(text: str) -> bytes:
 def normalize(raw: bytes) -> bytes:
     """Encoded text in lower case, joining punctuation as spaces, other punctuation dropped.
 
-    Several spaces stay: joining them would take longer than all the rest.
+    Repeated spaces stay: merging them would take longer than everything else.
     """
     low = raw if raw.isascii() else raw.decode().lower().encode()
     return low.translate(_NORMALIZE_TABLE, _DROPPED)
 
 
 def search_key(text: str) -> bytes:
-    """A few words as they are searched in normalized text; b"" without words."""
+    """The pattern for searching a few words in normalized text; b"" without words."""
     words = normalize(encode_text(text)).split()
     return b" %b " % b" ".join(words) if words else b""
 
 
 def title_search_key(title: str) -> bytes:
-    """A title as it stands in running text: without its closing parenthesis."""
+    """A title as it appears in running text: without its closing parenthesis."""
     bare = title[: title.rfind(" (")] if title.endswith(")") and " (" in title else title
     return search_key(bare or title)
 
 
-# Names are capitalized runs, joined by the small words that names contain; an initial keeps its
-# point, the end of a sentence does not. "And" stands between two names more often than in one. For
-# speed one plain class opens a run; a non-ASCII letter opens it only where no letter stands before.
+# Names are capitalized runs, joined by the small words that names contain. An initial keeps its
+# point, the end of a sentence does not. "And" is more often between two names than inside one. For
+# speed, one plain class opens a run; a non-ASCII letter opens it only if no letter precedes it.
 # Possessive quantifiers never backtrack. At most ten words: a text all in capitals is not a name.
 _SMALL_WORDS = rb"(?:(?:of|the|d(?:e|a|i|er|u)|v[oa]n|l[ae]|al|bin|&) ){0,2}+"
 
@@ -175,7 +175,7 @@ _ASCII_NAME = _name_pattern(rb"[A-Z]", b"")  # the same for ASCII text, a sixth 
 
 
 def capitalized_runs(raw: bytes) -> list[bytes]:
-    """Capitalized runs of an encoded text, with sentence openers and repetitions."""
+    """Capitalized runs of an encoded text, including sentence openers and repeats."""
     return (_ASCII_NAME if raw.isascii() else _NAME).findall(raw)
 
 
@@ -188,7 +188,7 @@ def unique_names(runs: Iterable[bytes]) -> dict[bytes, bytes]:
         while rest and first in SENTENCE_OPENERS:
             run, low = run[-len(rest) :], rest
             first, _, rest = low.partition(b" ")
-        if not low.replace(b" ", b"").isalnum():  # most have nothing to normalize
+        if not low.replace(b" ", b"").isalnum():  # most need no normalizing
             low = b" ".join(normalize(_strip_name(run)).split())
         if len(low) > 1 and (rest or first not in SENTENCE_OPENERS):
             found.setdefault(b" %b " % low, run)
@@ -196,12 +196,12 @@ def unique_names(runs: Iterable[bytes]) -> dict[bytes, bytes]:
 
 
 def display_name(run: bytes) -> str:
-    """The name for people."""
+    """The name, formatted for display."""
     return _strip_name(run).decode("utf-8", "ignore")
 
 
 def _strip_name(run: bytes) -> bytes:
-    """Without the possessive's ending, and without punctuation at its ends."""
+    """Without the possessive ending, and without punctuation at either end."""
     return run.strip(b" .'-&").removesuffix(b"'s")
 
 
@@ -211,13 +211,13 @@ SHIPPED_WORD_TABLE = Path(__file__).parent.parent / "models" / "words"
 STOP_WORD_RARITY = 0.05
 _UNKNOWN = repeat(1.0)
 _EPSILON = np.float32(1e-12)
-_MAX_ABS = 1e4  # vectors are about as long as one, rarities are shares
+_MAX_ABS = 1e4  # vectors have about unit length, rarities are shares
 
 
 class WordTable:
-    """A vocabulary of normalized words with a vector and a rarity each; no tokenizer runs.
+    """A vocabulary of normalized words with a vector and a rarity each; needs no tokenizer.
 
-    Rarity goes from 0 (everywhere) to 1 (unknown). A plural is as rare as its singular.
+    Rarity ranges from 0 (everywhere) to 1 (unknown). A plural is as rare as its singular.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class WordTable:
 
     @classmethod
     def load(cls, path: Path = SHIPPED_WORD_TABLE) -> WordTable:
-        """The table in a folder; without a path the one that ships."""
+        """Load the table in a folder; without a path, the shipped one."""
         kind, version, rebuild = WORD_TABLE_KIND, WORD_TABLE_VERSION, REBUILD_WORD_TABLE
         open_artefact(path, kind=kind, version=version, rebuild=rebuild)
         words, rarity, vectors = arrays = [
@@ -258,21 +258,21 @@ class WordTable:
         return list(map(self._rarity.get, words, _UNKNOWN))
 
     def vectors(self, bags: Sequence[Sequence[bytes]]) -> Floats:
-        """A unit vector per bag of words: (bags, dimensions), float32; zero if none is known."""
+        """A unit vector per bag of words: (bags, dimensions), float32; zero if no word is known."""
         if not bags:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         rows: list[int] = []
         starts = []
         for bag in bags:
             starts.append(len(rows))
-            rows.append(0)  # reduceat needs something in every bag
+            rows.append(0)  # reduceat needs at least one row per bag
             rows += filter(None, map(self._row.get, bag))
         sums = np.add.reduceat(self._vectors.take(rows, axis=0), starts, axis=0, dtype=np.float32)
         norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
         return np.asarray(sums / np.maximum(norms, _EPSILON)[:, None])
 
 
-# Bounds on the time that a hostile question can take.
+# Limits on the time that a hostile question can take.
 MAX_QUESTION_CHARS = 4_000
 MAX_QUESTION_WORDS = 24  # content words
 MAX_QUESTION_NAMES = 24
@@ -288,10 +288,10 @@ class ParsedQuestion:
     stems: list[bytes]  # of the content words
     rarity: list[float]  # of the content words
     names: list[bytes]  # search keys
-    numbers: list[bytes]  # between two spaces
-    display_names: dict[bytes, str]  # the names as they stand in the question
-    form: bytes  # `flat` with NAME for each name: how it asks, not what about
-    vector: npt.NDArray[np.float32] | None = None  # from an encoder, where there is one
+    numbers: list[bytes]  # with a space on either side
+    display_names: dict[bytes, str]  # the names as written in the question
+    form: bytes  # `flat` with NAME for each name: the form of the question without its subject
+    vector: npt.NDArray[np.float32] | None = None  # from an encoder, if there is one
 
 
 def parse_question(question: str, words: WordTable) -> ParsedQuestion:
@@ -322,7 +322,7 @@ _LINK = rb"(?:of|that|which|who|whose|whom|where|when) "
 _PHRASE = re.compile(  # "the city where"
     rb" (?:the|an?)(?= (?:(?!the |an? |" + _LINK + rb")[^A-Z ]++ ){1,4}" + _LINK + rb")"
 )
-_HEAD = re.compile(  # "which American filmmaker": what is asked for, not a step on the way there
+_HEAD = re.compile(  # "which American filmmaker": what is asked for, not an intermediate step
     rb" (?:which|what)(?: (?!%b|(?:%b) )\S++){0,3}" % (_LINK, b"|".join(sorted(_AUXILIARIES)))
 )
 _DIGITS = re.compile(rb"\d+")
@@ -356,12 +356,12 @@ def _structure_counts(question: ParsedQuestion) -> list[float]:
 
 
 def _form_features(question: ParsedQuestion, signs: int) -> tuple[int, int, int, float]:
-    """Phrases that point on, roles that relate, and how many documents such a form needs: at
-    least, and likely.
+    """Phrases that point to a further step, roles that relate, and how many documents this form
+    needs: at least, and likely.
 
     At least two. "Which film has the director who died first, A or B?" compares two named things
     through someone related to each: two chains of two, so four. Otherwise every three signs of a
-    further step make one more likely.
+    further step make one more document likely.
     """
     phrases, rest = len(_PHRASE.findall(question.form)), _HEAD.sub(b" ", question.form).split()
     roles = sum([is_role_word(word) for word in rest if word not in _NO_ROLES])
@@ -390,11 +390,12 @@ _MAX_WEIGHT = 1e6
 
 
 class QuestionModel:
-    """Guesses named targets (numbers, or 0/1 flags) from questions alone.
+    """Predicts named targets (numbers, or 0/1 flags) from questions alone.
 
-    The papers take hops, types and reasoning labels as given; a gate in use must guess them. A
-    ridge regression over structure counts, masked words and word pairs ("the director of NAME")
-    and the mean word vector. Being linear it is a table of what each word adds: microseconds.
+    The papers assume that hops, types and reasoning labels are given; in use, a gate has to guess
+    them. This is a ridge regression over structure counts, masked words and word pairs ("the
+    director of NAME") and the mean word vector. It is linear, so a prediction is a table look-up
+    and takes microseconds.
     """
 
     def __init__(self, words: WordTable, *, strength: float = 2.0, min_count: int = 3) -> None:
@@ -404,7 +405,7 @@ class QuestionModel:
     def fit(
         self, questions: Sequence[ParsedQuestion], targets: Mapping[str, npt.ArrayLike]
     ) -> QuestionModel:
-        from scipy.sparse import csr_matrix, hstack  # late: of the `fit` extra
+        from scipy.sparse import csr_matrix, hstack  # lazy: needs the `fit` extra
         from sklearn.linear_model import Ridge
 
         wanted = _target_columns(targets, len(questions))
@@ -423,7 +424,7 @@ class QuestionModel:
         model = Ridge(self.strength, solver="sparse_cg", tol=1e-8).fit(matrix, wanted)
         weights = np.asarray(model.coef_, dtype=float).reshape(len(targets), -1).T
         at_structure = slice(len(self._idf), len(self._idf) + len(QUESTION_COLUMNS))
-        weights[at_structure] *= scale[:, None]  # from here on they weigh the raw counts
+        weights[at_structure] *= scale[:, None]  # from here on they apply to raw counts
         intercept = np.asarray(model.intercept_, dtype=float).reshape(len(targets))
         self._offset = intercept - rows.mean(0) @ weights[at_structure]
         self._set_weights(weights.astype(np.float32))
@@ -431,7 +432,7 @@ class QuestionModel:
         return self
 
     def predict(self, questions: Sequence[ParsedQuestion], rows: Floats | None = None) -> Floats:
-        """(questions, targets). `rows` are their question_features, where they are at hand."""
+        """(questions, targets). Pass their question_features as `rows` if you have them."""
         self._check_fitted()
         if not questions:
             return np.zeros((0, len(self.targets)))
@@ -453,7 +454,7 @@ class QuestionModel:
         self._squares = [one * one for one in self._idf]
 
     def _set_weights(self, weights: Floats) -> None:
-        """Split the weights; those of grams are multiplied by their idf beforehand."""
+        """Split the weights; multiply those of grams by their idf in advance."""
         grams, structure = len(self._idf), len(self._idf) + len(QUESTION_COLUMNS)
         self._weights, self._structure_weights = weights, weights[grams:structure]
         idf = np.array(self._idf, dtype=np.float32)[:, None]
@@ -475,7 +476,7 @@ class QuestionModel:
         return at, scales, starts
 
     def _mean_vectors(self, questions: Sequence[ParsedQuestion]) -> Floats:
-        """The mean word vectors, and beside them the encoder's vectors where there are some."""
+        """The mean word vectors and, if there are some, the encoder's vectors next to them."""
         vectors = self.words.vectors([question.tokens for question in questions])
         encoded = [question.vector for question in questions if question.vector is not None]
         return np.column_stack([vectors, np.stack(encoded)]) if encoded else vectors
@@ -498,7 +499,7 @@ class QuestionModel:
 
     @classmethod
     def load(cls, folder: Path, words: WordTable) -> QuestionModel:
-        """A model that `save` wrote; DataError where a file is missing or does not fit."""
+        """Load a model written by `save`; DataError if a file is missing or does not fit."""
         with data_errors(f"the question model in {folder}", hint=REFIT):
             record = read_json(folder / QUESTION_RECORD)
             model = cls(words, strength=record["strength"], min_count=record["min_count"])

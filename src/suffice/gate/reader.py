@@ -1,9 +1,9 @@
-"""The reader: a small transformer that reads the question with every hit, then all hits together.
+"""The reader: a small transformer that reads the question with each hit, then all hits together.
 
-It says for each hit whether it is needed, for the set whether it is complete, how many documents
-the question needs, and where the answer stands. Long hits are read in overlapping windows. Where
-there are too many, every hit is read in part, and the reading says how much was left out. The order
-of the hits does not matter. `suffice_research.training` makes the model.
+It predicts whether each hit is needed, whether the set is complete, how many documents the question
+needs, and where the answer is. Long hits are read in overlapping windows. If there are too many,
+every hit is read in part, and the result says how much was left out. The order of the hits does not
+matter. `suffice_research.training` trains the model.
 """
 
 from __future__ import annotations
@@ -26,54 +26,54 @@ from suffice.storage.artefacts import data_errors, open_onnx, read_json
 from suffice.types import FoundAnswer
 
 Floats = npt.NDArray[np.floating[Any]]
-Fits = Callable[[str], bool]  # whether an answer has the form that is asked for
+Fits = Callable[[str], bool]  # whether an answer has the form that the question asks for
 READER_KIND, READER_VERSION = "reader", 2
-READING_VERSION = 2  # raise it where the same model reads the same hits otherwise
+READING_VERSION = 2  # raise it if the same model reads the same hits differently
 SHIPPED_READER = Path(__file__).parent.parent / "models" / "reader"
-PAIR_FILE, JOINT_FILE = "pair.onnx", "joint.onnx"  # for a window; for all windows
+PAIR_FILE, JOINT_FILE = "pair.onnx", "joint.onnx"  # one window; all windows
 REBUILD = "python -m suffice_research.training.reader_export"
 CLS, SEP, COLON = 101, 102, 1024  # token ids
 WINDOW_TOKENS, OVERLAP_TOKENS, QUESTION_TOKENS = 192, 24, 64
 BLOCK_TOKENS = 4  # that the model's upper layers see as one
-MAX_HITS, MAX_WINDOWS = 32, 32  # read at once; a window for every hit
-MAX_CHARS = 40_000  # of a hit: a bound on the time that hostile input can take
-WINDOW_CHARS = 700  # about: to count the windows of a text that is not even split into tokens
-UNREAD = -8.0  # the log-odds of a hit that is not there, or not read
-IRRELEVANT = -3.0  # likewise its relevance, which is mostly between -3 and 3
+MAX_HITS, MAX_WINDOWS = 32, 32  # read at once; at least one window per hit
+MAX_CHARS = 40_000  # of a hit: limits the time that hostile input can take
+WINDOW_CHARS = 700  # approximate: to count the windows of a text that is not tokenized
+UNREAD = -8.0  # the log-odds of a missing or unread hit
+IRRELEVANT = -3.0  # the relevance of such a hit; most are between -3 and 3
 TOP_NEEDED = 4
-# Kept, about 70 KB each: who searches on, or asks for the answer, has most windows read again.
+# Cache size, about 70 KB each: a further search, or finding the answer, reads most windows again.
 KEPT_WINDOWS = 128
 ANSWER_FILE = "answers.json"  # in the reader's folder
-# How likely an answer is right is learned from: 1, the log-odds that there is an answer, those of
-# this one among all, those that the set is complete, whether it is yes or no, how many words it
-# has (long ones end in the wrong place more often), and how far it is ahead of the next one.
+# Inputs for the probability that an answer is right: 1, the log-odds that there is an answer, those
+# of this answer among all, those that the set is complete, whether it is yes or no, its number of
+# words (long answers are cut wrongly more often), and its lead over the next answer.
 ANSWER_SIGNS = (
     "constant", "some answer", "this answer", "complete", "yes or no", "log words", "lead",
 )  # fmt: skip
-MIN_LEAD = 0.001  # of the likelihoods whose ratio is the lead
+MIN_LEAD = 0.001  # lower limit of the likelihoods whose ratio is the lead
 ANSWER_TOKENS = 30  # of an answer, at most
-ANSWER_STARTS, ANSWER_ENDS = 24, 3  # places that are tried
-MAX_QUOTE = 300  # characters on either side of what matters most
+ANSWER_STARTS, ANSWER_ENDS = 24, 3  # candidate positions
+MAX_QUOTE = 300  # characters on either side of the most relevant place
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the reader says of one question and its hits."""
+    """The reader's result for one question and its hits."""
 
     needed: Floats  # the log-odds that each hit is needed: (hits,)
-    relevance: Floats  # of each hit to the question, whatever else there is: (hits,)
+    relevance: Floats  # of each hit to the question, independent of the other hits: (hits,)
     complete: float  # the log-odds that the set is complete
-    counts: Floats  # how likely the question needs 1, 2, ... 5 documents; first: nothing answers it
-    quotes: tuple[str, ...]  # of each hit, the sentence that matters most
-    windows: int  # that were read
-    unread: int  # that were left out; about, where hits are very long or many
+    counts: Floats  # probability that it needs 1, 2, ... 5 documents; first: nothing answers it
+    quotes: tuple[str, ...]  # the most relevant sentence of each hit
+    windows: int  # number read
+    unread: int  # number left out; approximate if hits are very long or many
     question_cut: bool = False  # only the beginning of the question was read
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out, in sentences."""
+        """Sentences about what was left out."""
         parts = self.windows + self.unread
         of_hits = (
             f"{self.unread:,} of {parts:,} parts of the hits were not read. "
@@ -87,25 +87,23 @@ class Reading:
 class _Window(NamedTuple):
     hit: int  # its slot
     ids: list[int]  # of the text
-    offsets: list[tuple[int, int]]  # of each token in the hit's text; below 0 in its title
+    offsets: list[tuple[int, int]]  # of each token in the hit's text; negative in its title
 
 
 class _Outputs(NamedTuple):
-    """What the network says; `counts`, `answer` and `spans` are logits, the rest log-odds, but for
-    `relevance`.
-    """
+    """Network outputs: `counts`, `answer`, `spans` logits, `relevance` a score, others log-odds."""
 
     needed: Floats  # (windows,)
     relevance: Floats  # (windows,)
     complete: float
     counts: Floats  # (6,)
     answer: Floats  # nothing, a span, yes, no
-    evidence: list[Floats]  # of each window, (blocks,) behind the first token
-    spans: list[Floats]  # of each window, (tokens, 2): the answer starts or ends there
+    evidence: list[Floats]  # per window, (blocks,) after the first token
+    spans: list[Floats]  # per window, (tokens, 2): the answer starts or ends there
 
 
 class Reader:
-    """The model in a folder; without one, the one that ships."""
+    """The model in a folder; by default the shipped one."""
 
     def __init__(self, folder: Path | None = None, *, threads: int = 0) -> None:
         from tokenizers import Tokenizer  # slow to import
@@ -127,13 +125,13 @@ class Reader:
 
     @property
     def name(self) -> str:
-        """Changes with the model: a gate works with the reader it was fitted with only."""
+        """Changes with the model: a gate works only with the reader it was fitted with."""
         hashes = (sha256_of(self.folder / file)[:8] for file in (PAIR_FILE, JOINT_FILE))
         return f"{''.join(hashes)}.{READING_VERSION}"
 
     @classmethod
     def shipped(cls, name: str, *, where: str) -> Reader:
-        """The one that ships; NotReadyError where a gate was fitted with another one."""
+        """The shipped reader; NotReadyError if a gate was fitted with another one."""
         reader = cls()
         if reader.name != name:
             found = f"{where} was fitted with another reader than this suffice has"
@@ -141,8 +139,8 @@ class Reader:
         return reader
 
     def read(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> Reading:
-        """Titles and texts are those of the hits. Their order does not change a bit of the result:
-        hits are read sorted, and equal ones once.
+        """Read the titles and texts of the hits. Their order does not change the result at all:
+        hits are sorted first, and equal ones are read once.
         """
         hits = list(zip(titles, texts, strict=True))
         if not hits:
@@ -153,7 +151,7 @@ class Reader:
         found = self._read_sorted(question, chosen)
         slot = {hit: at for at, hit in enumerate(chosen)}
         at = [slot.get(hit, -1) for hit in hits]
-        needed, quotes = [*found.needed, UNREAD], (*found.quotes, "")  # the last: of unread hits
+        needed, quotes = [*found.needed, UNREAD], (*found.quotes, "")  # last entry: for unread hits
         relevance = [*found.relevance, IRRELEVANT]
         return replace(
             found, needed=np.array([needed[i] for i in at]),
@@ -164,8 +162,8 @@ class Reader:
     def answer(
         self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
     ) -> FoundAnswer:
-        """What answers the question best in these hits, of what `fits`, and how likely it is
-        right.
+        """The best answer to the question in these hits, preferably one that `fits`, and the
+        probability that it is right.
         """
         found, signs = self.best_answer(question, titles, texts, fits)
         if not found.text:
@@ -175,7 +173,7 @@ class Reader:
     def best_answer(
         self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
     ) -> tuple[FoundAnswer, Floats]:
-        """The answer without its probability, and ANSWER_SIGNS, which that is learned from."""
+        """The answer without its probability, and ANSWER_SIGNS, from which that is computed."""
         hits = list(zip(titles, texts, strict=True))
         chosen = _choose_hits(question, sorted(set(hits)))
         if not chosen:
@@ -198,7 +196,7 @@ class Reader:
 
     @cached_property
     def answer_weights(self) -> Floats:
-        """Of ANSWER_SIGNS; DataError where nobody has fitted them for this model."""
+        """The weights of ANSWER_SIGNS; DataError if none were fitted for this model."""
         path = self.folder / ANSWER_FILE
         hint = "python -m suffice_research.training.answers"
         with data_errors(f"the weights of answers in {path}", hint=hint):
@@ -210,9 +208,9 @@ class Reader:
     def _windows(
         self, question: str, hits: Sequence[tuple[str, str]]
     ) -> tuple[list[int], list[_Window], list[str], int, bool]:
-        """The question's tokens, the windows to read, the texts they are of, how many windows are
-        left out, and whether the question is cut. A hit's place is its slot: in training slots are
-        drawn, so none means anything.
+        """The question's tokens, the windows to read, their texts, how many windows are left out,
+        and whether the question is truncated. A hit's position is its slot: slots were random in
+        training, so they carry no meaning.
         """
         encode = self._tokenizer.encode_batch_fast
         asked = encode([_clean(question)], add_special_tokens=False)[0].ids
@@ -251,8 +249,8 @@ class Reader:
         return Reading(*said, len(windows), unread, cut)
 
     def _run(self, question: list[int], windows: list[_Window]) -> _Outputs:
-        """Every window is read by itself: padding it to the longest would cost time, and what is
-        said of it would depend on the others, so that it could not be kept.
+        """Read each window on its own: padding to the longest would cost time, and the result of a
+        window would depend on the others, so it could not be cached.
         """
         head = len(question) + 2
         try:
@@ -284,14 +282,14 @@ class Reader:
 
 
 def _read_window(pair: Any, ids: tuple[int, ...], head: int) -> list[Floats]:
-    """Blocks, relevance, and where the answer may start and end as far as the window tells."""
+    """Blocks, relevance, and where the answer may start and end, judged by this window alone."""
     types = (np.arange(len(ids)) >= head).astype(np.int64)
     given = {"ids": np.array(ids, np.int64), "types": types}
     return list(pair.run(["blocks", "relevance", "places"], given))
 
 
 def _clean(text: str) -> str:
-    """What is read of it. A lone surrogate, as broken JSON leaves it, would stop the tokenizer."""
+    """The part of a text that is read; lone surrogates would stop the tokenizer."""
     return text[:MAX_CHARS].encode("utf-8", "replace").decode()
 
 
@@ -309,7 +307,7 @@ def _sentence(text: str, start: int, end: int) -> str:
 def _quotes(
     windows: Sequence[_Window], evidence: Sequence[Floats], head: int, texts: Sequence[str]
 ) -> tuple[str, ...]:
-    """Of each text the sentence with the best mark."""
+    """For each text, the sentence with the best mark."""
     best = _best_marks(windows, evidence, head, len(texts))
     return tuple(_sentence(text, *place) for text, (_, place) in zip(texts, best, strict=True))
 
@@ -317,12 +315,12 @@ def _quotes(
 def _best_marks(
     windows: Sequence[_Window], evidence: Sequence[Floats], head: int, count: int
 ) -> list[tuple[float, tuple[int, int]]]:
-    """The best mark of each text, and its place; marks of its title do not count."""
+    """The best mark of each text, and its place; marks in its title do not count."""
     best = [(-np.inf, (0, 0))] * count
     for window, values in zip(windows, evidence, strict=True):
         marks = values.tolist()
         for at, place in enumerate(window.offsets):
-            mark = marks[(head - 1 + at) // BLOCK_TOKENS]  # blocks begin behind the first token
+            mark = marks[(head - 1 + at) // BLOCK_TOKENS]  # blocks begin after the first token
             if place[0] >= 0 and mark > best[window.hit][0]:
                 best[window.hit] = (mark, place)
     return best
@@ -341,9 +339,9 @@ def _best_span(
     windows: Sequence[_Window], logits: Sequence[Floats], head: int,
     hits: Sequence[tuple[str, str]], fits: Fits,
 ) -> tuple[int, int, int, str, float, float]:  # fmt: skip
-    """Hit, first character, end, words and probability of the likeliest answer, in a text or a
-    title; of those that fit, if there are any. None has probability 0. Last, the probability of the
-    likeliest other answer: one that shares no word with it.
+    """Hit, start, end, words and probability of the likeliest answer, in a text or a title; only
+    those that fit, if there are any. No answer has probability 0. Last comes the probability of the
+    likeliest other answer, one that shares no word with it.
     """
     logs = np.full((len(windows), max(map(len, logits)), 2), -np.inf)
     for row, one in zip(logs, logits, strict=True):
@@ -370,7 +368,7 @@ def _best_span(
                 found.setdefault(words, []).append((p, window.hit, start, end, said))
     if not found:
         return 0, 0, 0, "", 0.0, 0.0
-    # Windows overlap, and several hits may say the same.
+    # Windows overlap, and several hits may give the same answer.
     fitting = {words for words, same in found.items() if fits(same[0][-1])} or set(found)
     chance = {
         words: min(sum(one[0] for one in found[words]), 1.0) for words in found if words in fitting
@@ -383,9 +381,9 @@ def _best_span(
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The place with all of its first and its last word: "nightly.sh", of which "sh" is a token."""
+    """Extend a span to whole words: in "nightly.sh", "sh" alone is a token."""
 
-    def joins(at: int) -> bool:  # whether characters on both sides of this place are of one word
+    def joins(at: int) -> bool:  # whether this place is inside a word
         if not 0 < at < len(text):
             return False
         before, after = text[at - 1], text[at]
@@ -401,9 +399,7 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _split(length: int, room: int) -> list[slice]:
-    """The windows of a text: as few as there is room for, and of one size, so that each has some
-    context.
-    """
+    """The windows of a text: as few as possible, of equal size, so that each has some context."""
     count = max(1, -(-(length - OVERLAP_TOKENS) // (room - OVERLAP_TOKENS)))
     size = -(-(length + (count - 1) * OVERLAP_TOKENS) // count)
     return [
@@ -432,10 +428,10 @@ def _choose_hits(question: str, hits: list[tuple[str, str]]) -> list[tuple[str, 
 
 
 def _choose_windows(windows: list[_Window], question: set[int]) -> list[_Window]:
-    """All of them, or as many of each hit as there is room for.
+    """All of them, or as many per hit as there is room for.
 
-    First the first window of every hit, then of every hit the one of its others that shares most
-    words with the question, and so on.
+    The first window of every hit comes first. Then, for every hit in turn, the remaining window
+    that shares most words with the question.
     """
     if len(windows) <= MAX_WINDOWS:
         return windows
@@ -451,19 +447,19 @@ def _choose_windows(windows: list[_Window], question: set[int]) -> list[_Window]
 
 
 def reading_features(readings: Sequence[Reading]) -> tuple[Floats, list[Floats]]:
-    """(questions, READING), and (hits, READING_HIT) a question."""
+    """(questions, READING), and (hits, READING_HIT) per question."""
     of_sets = np.zeros((len(readings), len(READING)), np.float32)
     of_hits = []
     for row, one in enumerate(readings):
-        # A hit that is surely not needed counts as one that is not there: no less, or a further
-        # hit could lower what the set is worth.
+        # A hit that is surely not needed counts like a missing one, and never less: otherwise
+        # adding a hit could lower the value of the set.
         needed = np.maximum(one.needed, UNREAD)
         top = sorted(needed.tolist(), reverse=True)
         first = (top + [UNREAD] * TOP_NEEDED)[:TOP_NEEDED]
         held = float(sigmoid(np.array(top)).sum()) if top else 0.0
         known = one.counts[1:] / max(float(one.counts[1:].sum()), 1e-6)
         need = float(known @ np.arange(1, 6))
-        # The weakest hit among as many as the question needs, whatever that number is.
+        # The weakest hit among as many as the question needs, averaged over that number.
         weakest = float(known @ np.array([*first, UNREAD]))
         relevance = np.maximum(one.relevance, IRRELEVANT)
         best = sorted(relevance.tolist(), reverse=True)

@@ -1,9 +1,9 @@
 """Optional features: similarity by an encoder, relevance by a cross-encoder, agreement of runs.
 
-A hit that answers the second half of a question need not be similar to the question; it is similar
-to another hit, or to one clause. What the nearest hits leave of the question's vector is what they
-do not explain. A document that several retrievers found is likelier evidence, and what only the
-others found may be what is missing.
+A hit that answers the second half of a question need not be similar to the question, but it is
+similar to another hit or to one clause. The part of the question's vector that remains after the
+nearest hits is what they do not explain. A document found by several retrievers is more likely
+evidence, and what only the others found may be missing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ NEAREST_HITS = EXPLAINING_HITS = 4
 RELEVANT_HITS = 5
 MAX_CLAUSES = 8
 MIN_CLAUSE_WORDS = 3
-NO_RELEVANCE = -12.0  # the score of a hit that is not there
-_CLAUSE_BREAK = re.compile(  # case matters: not the "Who" that opens a question
+NO_RELEVANCE = -12.0  # the score of a missing hit
+_CLAUSE_BREAK = re.compile(  # case-sensitive, to skip the "Who" that opens a question
     r"[,;?]|\b(?:that|which|who|whose|whom|where|when|and|or|than|if|while)\b"
 )
 
@@ -34,7 +34,7 @@ _CLAUSE_BREAK = re.compile(  # case matters: not the "Who" that opens a question
 def similarity_features(
     evidence: Sequence[Evidence], encoder: Encoder
 ) -> tuple[Floats, list[Floats], Floats]:
-    """(questions, SIMILARITY), (hits, SIMILARITY_HIT) a question, and the questions' vectors."""
+    """(questions, SIMILARITY), (hits, SIMILARITY_HIT) per question, and the questions' vectors."""
     if not evidence:
         vectors = np.zeros((0, encoder.dimension), np.float32)
         return np.zeros((0, len(SIMILARITY)), np.float32), [], vectors
@@ -56,7 +56,7 @@ def similarity_features(
 
 
 def split_clauses(question: str) -> list[str]:
-    """The question between its commas, relative words and conjunctions; none if all is one."""
+    """The question split at commas, relative words and conjunctions; empty if it has one part."""
     parts = [part.strip() for part in _CLAUSE_BREAK.split(question[:MAX_PASSAGE_CHARS])]
     found = [part for part in parts if len(part.split()) >= MIN_CLAUSE_WORDS]
     return found[:MAX_CLAUSES] if len(found) > 1 else []
@@ -103,9 +103,9 @@ def _zero_diagonal(square: Floats) -> Floats:
 
 
 def _matching_pursuit(question: Floats, texts: Floats) -> tuple[Floats, list[float], Floats]:
-    """Remove the part of the question along the hit most like what is left, up to four times.
+    """Remove the part of the question along the hit most similar to the rest, up to four times.
 
-    What each hit took, the length of what was left after each step, and what is left at the end.
+    Returns what each hit removed, the remaining length after each step, and the remaining vector.
     """
     rest, took, left = question.astype(np.float64), np.zeros(len(texts)), []
     basis: list[Floats] = []
@@ -128,13 +128,13 @@ def _unit(vector: Floats) -> Floats:
 
 
 def _rank_shares(values: Floats) -> Floats:
-    """Place by value, from 0 (largest) to 1; ties by order."""
+    """Rank by value, from 0 (largest) to 1; ties by order."""
     order = np.argsort(np.argsort(-values, kind="stable"), kind="stable")
     return order / max(len(values) - 1, 1)
 
 
 def _largest(values: Floats, count: int, padding: float = 0.0) -> Floats:
-    """The largest values, in order, padded where there are fewer."""
+    """The largest values, in order, padded if there are fewer."""
     missing = (0, max(0, count - len(values)))
     return np.pad(-np.sort(-values)[:count], missing, constant_values=padding)
 
@@ -142,7 +142,7 @@ def _largest(values: Floats, count: int, padding: float = 0.0) -> Floats:
 def relevance_features(
     evidence: Sequence[Evidence], reranker: Reranker
 ) -> tuple[Floats, list[Floats]]:
-    """(questions, RELEVANCE), and (hits, RELEVANCE_HIT) a question."""
+    """(questions, RELEVANCE), and (hits, RELEVANCE_HIT) per question."""
     of_sets = np.full((len(evidence), len(RELEVANCE)), NO_RELEVANCE, np.float32)
     of_hits = []
     for row, one in enumerate(evidence):
@@ -159,7 +159,7 @@ def relevance_features(
 def agreement_features(
     hits: Sequence[NormalizedHits], others: Sequence[Sequence[NormalizedHits]]
 ) -> tuple[Floats, list[Floats]]:
-    """(questions, AGREEMENT), and (hits, AGREEMENT_HIT) a question; -1 without another run."""
+    """(questions, AGREEMENT), and (hits, AGREEMENT_HIT) per question; -1 without another run."""
     found = [_compare_runs(own, runs) for own, runs in zip(hits, others, strict=True)]
     of_sets = np.array([one for one, _ in found], dtype=np.float32).reshape(-1, len(AGREEMENT))
     return of_sets, [of_hits for _, of_hits in found]
@@ -172,7 +172,7 @@ def _compare_runs(
     if not runs or not k:
         unknown = np.full((k, len(AGREEMENT_HIT)), -1.0, np.float32)
         return [-1.0] * len(AGREEMENT), unknown
-    # (runs, hits), -1 where a run lacks the hit
+    # (runs, hits), -1 if a run lacks the hit
     places = np.array([_positions_in_run(own, run) for run in runs])
     present = places >= 0
     best = np.where(present, 1 / (1 + np.maximum(places, 0)), 0.0).max(0)
@@ -194,7 +194,7 @@ def _positions_in_run(own: NormalizedHits, run: NormalizedHits) -> list[int]:
 
 
 def _hit_keys(hits: NormalizedHits) -> list[list[tuple[str, str]]]:
-    """What identifies each hit in another run: its id, those of its duplicates, its text."""
+    """What identifies each hit in another run: its id, the ids of its duplicates, its text."""
     found = []
     for hit, document in zip(hits.evidence.hits, hits.documents, strict=True):
         ids = hits.stands_for(hit.doc_id)

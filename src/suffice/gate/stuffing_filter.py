@@ -1,13 +1,15 @@
 """The stuffing filter of a hardened gate: drop hits stuffed with the question's words.
 
-The gate counts what the hits hold together, and anyone's document adds to that. Stuffed words stand
-close together, in the question's order, and are tied to nothing else in their document; or they
-stand in a title that the text does not support, or in every hit alike. So the filter looks at each
-hit's *cluster*, the stretch of text that holds most of the question's words beyond those of its
-title. Two classifiers over these columns and the gate's say whether the words were stuffed, and
-whether the hit is evidence. True evidence restates its question, too: a likely evidence hit is
-dropped only when stuffing is sure, any other when it is suspect. Of what is left, a sentence in
-several hits is read once. `suffice_research.training.stuffing_filter` makes the one that ships.
+The gate counts what the hits contain together, and any document adds to that, whoever wrote it.
+Stuffed words are close together, in the question's order, and unrelated to the rest of their
+document. Or they are in a title that the text does not support, or in every hit alike. So the
+filter looks at each hit's *cluster*: the stretch of text that contains most of the question's words
+beyond those of its title.
+
+Two classifiers over these columns and the gate's predict whether the words were stuffed, and
+whether the hit is evidence. True evidence also restates its question: a likely evidence hit is
+dropped only if stuffing is sure, any other hit if it is suspect. In the remaining hits, a repeated
+sentence is read once. `suffice_research.training.stuffing_filter` trains the shipped filter.
 """
 
 from __future__ import annotations
@@ -43,18 +45,18 @@ from suffice.storage import new_artefact, open_artefact, write_atomically
 from suffice.storage.artefacts import data_errors, read_json
 
 Floats = npt.NDArray[np.floating[Any]]
-Match = tuple[int, int, int]  # which word of the question, from where to where
+Match = tuple[int, int, int]  # word of the question, start, end
 FILTER_KIND, FILTER_VERSION, FILTER_RECORD = "stuffing filter", 2, "filter.json"
 SHIPPED_FILTER = Path(__file__).parent.parent / "models" / "stuffing-filter"
 REBUILD_FILTER = "python -m suffice_research.training.stuffing_filter --data DIR"
 _CLASSIFIERS, _THRESHOLDS = ("evidence", "stuffed"), ("likely", "suspect", "sure")
 CLUSTER_BYTES = 160
-CONTEXT_BYTES = 40  # before and behind a cluster
-FAR = 400  # bytes from either end of a text beyond which distance does not matter
-# Bounds on the time that a hostile input can take.
-MAX_MATCHES = 400  # words of the question, found in one hit
+CONTEXT_BYTES = 40  # before and after a cluster
+FAR = 400  # bytes from either end of a text; longer distances count the same
+# Limits on the time that hostile input can take.
+MAX_MATCHES = 400  # occurrences of the question's words in one hit
 MAX_COMPARED_HITS = 50
-MIN_SENTENCE_CHARS = 20  # of a sentence that nobody writes twice by chance
+MIN_SENTENCE_CHARS = 20  # shorter sentences may repeat by chance
 _SENTENCE_END = re.compile(r"[.!?\n](?:\s+|$)")
 
 SUPPORT_COLUMNS = {
@@ -79,7 +81,7 @@ FILTER_COLUMNS = len(HIT_COLUMNS) + 2 * len(RELATIVE_HIT_COLUMNS) + len(SUPPORT_
 
 @dataclass(frozen=True)
 class StuffingFilter:
-    """Two classifiers, and the thresholds of their probabilities."""
+    """Two classifiers, and the thresholds for their probabilities."""
 
     evidence: BinaryClassifier
     stuffed: BinaryClassifier
@@ -90,7 +92,7 @@ class StuffingFilter:
     def filter_hits(
         self, hits: Sequence[NormalizedHits], questions: Sequence[ParsedQuestion], words: WordTable
     ) -> list[NormalizedHits]:
-        """The hits of each question without stuffed ones and repeated sentences; perhaps none."""
+        """The hits of each question without stuffed ones and repeated sentences; maybe none."""
         batch = featurize(hits, questions, words)
         rows = stuffing_features(batch, words)
         stuffed, evidence = self.stuffed.p(rows), self.evidence.p(rows)
@@ -100,7 +102,7 @@ class StuffingFilter:
         return [drop_repeated_sentences(_keep_hits(*one)) for one in zip(hits, parts, strict=True)]
 
     def save(self, path: Path, *, card: Mapping[str, Any], seed: int) -> None:
-        """Write the filter as one artefact folder; `card` says what it was made of."""
+        """Write the filter as one artefact folder; `card` describes how it was made."""
         settings = {**card, "schema": _schema()}
         about: dict[str, Any] = {"settings": settings, "seed": seed}
         with new_artefact(Path(path), kind=FILTER_KIND, version=FILTER_VERSION, **about) as folder:
@@ -111,7 +113,7 @@ class StuffingFilter:
 
     @classmethod
     def load(cls, path: Path | None = None) -> StuffingFilter:
-        """The filter in a folder; without a path the one that ships."""
+        """Load the filter in a folder; without a path, the shipped one."""
         folder = SHIPPED_FILTER if path is None else Path(path)
         manifest = open_artefact(
             folder, kind=FILTER_KIND, version=FILTER_VERSION, rebuild=REBUILD_FILTER
@@ -145,9 +147,9 @@ def stuffing_features(batch: FeatureBatch, words: WordTable) -> Floats:
 
 
 def drop_repeated_sentences(hits: NormalizedHits) -> NormalizedHits:
-    """Each hit without the sentences of a hit before it.
+    """Each hit without the sentences of the hits before it.
 
-    Whoever can write one document can write the same into many, and hits that share a text seem to
+    An author of one document can put the same text into many, and hits that share a text seem to
     support each other.
     """
     documents = dict(hits.evidence.documents)
@@ -162,7 +164,7 @@ def drop_repeated_sentences(hits: NormalizedHits) -> NormalizedHits:
 
 
 def _schema() -> str:
-    """A hash of every column."""
+    """A hash of all columns."""
     columns = [HIT_COLUMNS, RELATIVE_HIT_COLUMNS, list(SUPPORT_COLUMNS)]
     return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
 
@@ -177,7 +179,7 @@ def _keep_hits(hits: NormalizedHits, kept: Sequence[bool]) -> NormalizedHits:
 
 
 def filter_notes(given: NormalizedHits, kept: NormalizedHits) -> tuple[str, ...]:
-    """How many hits were dropped, in a sentence: a verdict must not seem to be about them."""
+    """A sentence on how many hits were dropped, so that the verdict does not seem to cover them."""
     count = len(given.evidence.hits)
     if not (dropped := count - len(kept.evidence.hits)):
         return ()
@@ -190,11 +192,11 @@ class _Cluster(NamedTuple):
     weight: float
     start: int
     end: int
-    words: frozenset[int]  # by their place in the question
+    words: frozenset[int]  # by their position in the question
 
 
 class _Hit(NamedTuple):
-    """One hit, as far as the question's words go: each by its place in the question."""
+    """One hit, reduced to the question's words, given by their position in the question."""
 
     flat: bytes
     text_at: int
@@ -229,7 +231,7 @@ class _Support:
         self.follows = set(pairwise(question.tokens))
         self.begins = tuple(stem.strip() for stem in question.stems)
         self.alike = _name_overlap([one.names for one in passages])
-        # The quickest automaton to build.
+        # This automaton is the fastest to build.
         finder = BytesAhoCorasick(question.stems, implementation=Implementation.NoncontiguousNFA)
         self.hits = [
             self._hit(one, title, finder.find_matches_as_indexes(one.flat, overlapping=True))
@@ -258,7 +260,7 @@ class _Support:
         return _Hit(passage.flat, text_at, filled, apart, cluster, support)
 
     def _share_in(self, words: Sequence[bytes], text: bytes) -> float:
-        """The share of the words, by rarity, that stand in a text; -1 without any."""
+        """The share of the words, weighted by rarity, that are in a text; -1 without any words."""
         rare = self.words.rarities(words)
         whole = sum(rare)
         inside = [one for word, one in zip(words, rare, strict=True) if b" %b " % word in text]
@@ -286,7 +288,7 @@ class _Support:
         ]  # fmt: skip
 
     def _longest_run(self, tokens: Sequence[bytes]) -> int:
-        """How long the words follow one another as they do in the question."""
+        """The length of the longest run of words in the same order as in the question."""
         longest = run = 0
         for pair in pairwise(tokens):
             run = run + 1 if pair in self.follows else 0
@@ -294,7 +296,7 @@ class _Support:
         return min(longest, 8)
 
     def _context(self, hit: _Hit) -> tuple[float, int]:
-        """The other words around the cluster: the share that stands elsewhere, and their number."""
+        """The other words around the cluster: the share found elsewhere, and their number."""
         start = max(hit.cluster.start - CONTEXT_BYTES, hit.text_at)
         end = hit.cluster.end + CONTEXT_BYTES
         around = dict.fromkeys(hit.flat[start:end].split()[1:-1])  # the outer words may be cut
@@ -303,7 +305,7 @@ class _Support:
 
 
 def _densest_cluster(matches: Iterable[Match], rarity: Sequence[float]) -> _Cluster:
-    """The stretch that holds most of the question, by rarity; the first of equals."""
+    """The stretch that contains most of the question, weighted by rarity; the first of equals."""
     best, first, weight, found = _Cluster(0.0, 0, 0, frozenset()), 0, 0.0, list(matches)
     inside: Counter[int] = Counter()
     for which, _, end in found:
@@ -321,7 +323,7 @@ def _densest_cluster(matches: Iterable[Match], rarity: Sequence[float]) -> _Clus
 
 
 def _name_overlap(names: Sequence[frozenset[bytes]]) -> list[float]:
-    """For each hit, the share of names that the hit most like it has in common with it."""
+    """For each hit, the share of names in common with the hit most similar to it."""
     others = list(enumerate(names[:MAX_COMPARED_HITS]))
     return [
         max(

@@ -1,7 +1,7 @@
 """Fitting and adapting: labelled questions, and what the models learn from them.
 
-A `LabelledQuestion` says which documents a question needed. It is the caller's knowledge after the
-fact: nothing here can look labels up, and nothing that checks ever sees one.
+A `LabelledQuestion` says which documents a question needed. The caller provides these labels;
+nothing here can look them up, and no code that checks ever sees one.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from suffice.types import DocId, Document
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 Card = Mapping[str, Any]
-MIN_TO_FIT, MIN_TO_ADAPT = 60, 10  # labelled questions
-PROMISE_FOLDS = 5  # one of so many parts is kept for a promise
-MAX_KINDS = 12  # question kinds and labels that are learned, the most frequent first
-MIN_KIND_COUNT = 5  # questions of a kind
-# The gate's features that a correction may weigh anew, beside those of the question and the reader.
+MIN_TO_FIT, MIN_TO_ADAPT = 60, 10  # labelled questions, at least
+PROMISE_FOLDS = 5  # one of so many parts is held out for a promise
+MAX_KINDS = 12  # question kinds and labels that are learned, most frequent first
+MIN_KIND_COUNT = 5  # questions per kind, at least
+# Features of the gate that a correction may reweight, besides those of the question and the reader.
 TRANSFERABLE_FEATURES = (
     "guess_hops", "weakest", "short", "p1", "p2", "p3", "p4", "held", "pair", "triple", "absent",
     "absent1", "cov_any", "resolved", "dangling", "named", "names_no_text", "missing_words",
@@ -54,26 +54,26 @@ TRANSFERABLE_PREFIXES = ("q_", "read", "relevant")
 # How far the gate's level and scale are off on a data set that it was not fitted on: the variances
 # of offset and slope over thirteen sets (`suffice_research.training.adaptation_study --prior`).
 OFFSET_VARIANCE, SLOPE_VARIANCE = 0.4, 0.09
-LEVELS = (0.1, 1.0, 4.0)  # times these: a corpus that is near, like most, or far
+LEVELS = (0.1, 1.0, 4.0)  # multiples for a corpus that is near, typical, or far
 PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0)  # on the weights of features
-MANY_LABELS = 1_000  # that need no prior but the weakest
-FIXED = 1e6  # the penalty on what is not fitted
+MANY_LABELS = 1_000  # enough to use only the weakest prior
+FIXED = 1e6  # the penalty on parameters that are not fitted
 CORRECTION_FOLDS = 5
-MIN_OF_SET = 30  # questions, to say how far a data set lies off
-SHIFT_GROUP, SHIFT_QUANTILE = 50, 0.95  # questions of similar log-odds, and most of such groups
-LABELS_FOR_EQUAL_SAY = 100.0  # that give a local model as much weight as the gate's
+MIN_OF_SET = 30  # questions needed to measure how far off a data set is
+SHIFT_GROUP, SHIFT_QUANTILE = 50, 0.95  # questions of similar log-odds; quantile over groups
+LABELS_FOR_EQUAL_SAY = 100.0  # number that gives a local model the same weight as the gate
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledQuestion:
-    """A question, its hits and the ids of the documents it needs; none where nothing answers it.
+    """A question, its hits and the ids of the documents it needs; none if nothing answers it.
 
-    Where nobody knows these ids, `complete` says yes or no about the hits as they are given: enough
-    to adapt a gate, but not to fit one.
+    If these ids are not known, set `complete` to say whether the hits as given are complete. That
+    is enough to adapt a gate, but not to fit one.
 
-    The rest is optional and makes a better gate: `titles` of needed documents by id (also of those
-    not found), the question's `kind` or `labels`, `hops` where it is not the number of needed
-    documents, `hits_after` one more round, from which the gate learns when expanding is worth it,
+    The rest is optional and improves the gate: `titles` of needed documents by id (also of those
+    not found), the question's `kind` or `labels`, `hops` if it differs from the number of needed
+    documents, `hits_after` another round, from which the gate learns when expanding is worth it,
     and what other retrievers found (`others`).
     """
 
@@ -87,10 +87,10 @@ class LabelledQuestion:
     hops: float | None = None
     documents: Mapping[DocId, Document] = field(default_factory=dict, hash=False)
     others: Sequence[Sequence[Any]] = ()
-    complete: bool | None = None  # where `needed` is not known
+    complete: bool | None = None  # if `needed` is not known
 
     def is_complete(self, hits: NormalizedHits) -> bool:
-        """Whether the hits hold every needed document; never where nothing answers it."""
+        """Whether the hits contain every needed document; False if nothing answers the question."""
         if self.needed is None:
             return bool(self.complete)
         return bool(self.needed) and hits.ids.issuperset(self.needed)
@@ -108,7 +108,7 @@ class TrainingSet:
     batch: FeatureBatch
     complete: Bools
     groups: Sequence[str]
-    data_sets: Sequence[str] | None = None  # of each question, where there are several
+    data_sets: Sequence[str] | None = None  # of each question, if there are several
 
     def where(self, mask: Bools) -> TrainingSet:
         at = np.flatnonzero(mask).tolist()
@@ -121,9 +121,9 @@ class TrainingSet:
         )
 
     def split(self, parts: int, seed: int, what: str) -> tuple[TrainingSet, TrainingSet]:
-        """All but one of so many parts, and that part; without parts, everything and nothing.
+        """Split into all parts but one, and that part; without parts, into everything and nothing.
 
-        Questions with the same words stay together. InputError where the first has one label only.
+        Questions with the same words stay together. InputError if the first has one label only.
         """
         aside = np.zeros(len(self.examples), bool)
         if parts:
@@ -157,7 +157,7 @@ class TrainingSet:
         return model.fit(self.batch, labels, data_sets=self.data_sets, **options)
 
     def complete_after(self) -> Bools:
-        """Whether all needed documents are among the hits after one more round, at any depth."""
+        """Whether all needed documents are among the hits after another round, at any depth."""
         after = (
             normalize_hits(one.question, one.hits_after or (), documents=one.documents)
             for one in self.examples
@@ -178,7 +178,7 @@ def build_training_set(
 ) -> TrainingSet:
     """The features of each example's first `k` hits.
 
-    Other runs are used where `others` says so, by default where an example has some.
+    `others` says whether to use other runs; by default they are used if an example has some.
     """
     checked = check_examples(examples, min_examples)
     if data_sets is not None and len(data_sets) != len(checked):
@@ -208,7 +208,7 @@ def build_training_set(
 
 
 def _places_read(hits: NormalizedHits) -> int:
-    """How many of the given hits were read, with duplicates."""
+    """How many of the given hits were read, including duplicates."""
     return len(hits.evidence.hits) + sum(map(len, hits.duplicates.values()))
 
 
@@ -261,12 +261,12 @@ def _labels_of(
 
 
 def _same_title(name: bytes, title: bytes) -> bool:
-    """Whether one is the other, or a part of it that is too long to be there by chance."""
+    """Whether one is the other, or a part of it that is too long to match by chance."""
     return name == title or (len(name) > 5 and name in title) or (len(title) > 5 and title in name)
 
 
 def group_folds(groups: Sequence[str], folds: int, seed: int) -> npt.NDArray[np.integer[Any]]:
-    """A fold for each item; items of one group share it. The same for the same groups and seed."""
+    """A fold for each item; items of one group share it. Deterministic for a seed."""
     _, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
     count = int(group.max()) + 1 if len(group) else 0
     order = np.random.default_rng(seed).permutation(count)
@@ -274,7 +274,7 @@ def group_folds(groups: Sequence[str], folds: int, seed: int) -> npt.NDArray[np.
 
 
 class FittedGate(NamedTuple):
-    """What a fit learned, in the order of Gate's fields."""
+    """The result of a fit, in the order of Gate's fields."""
 
     model: CalibratedModel
     interval: VennAbers
@@ -297,10 +297,10 @@ def fit_gate(
     seed: int,
     card: Card,
 ) -> FittedGate:
-    """The model learns from all examples, or from all that no promise needs.
+    """Fit on all examples, or on all that are not held out for a promise.
 
-    Calibration, interval and policy are learned from what models fitted on other questions say of
-    each question: nothing is judged by a model that has seen it, and nothing is wasted.
+    Calibration, interval and policy are learned from out-of-fold predictions: no question is judged
+    by a model that has seen it, and no label is wasted.
     """
     lacking = next((at for at, one in enumerate(examples.examples) if one.needed is None), None)
     if lacking is not None:
@@ -335,9 +335,10 @@ def fit_gate(
 def adapt_gate(
     model: CalibratedModel, examples: TrainingSet, rule: PolicyRule, *, seed: int, card: Card
 ) -> FittedGate:
-    """Correct the log-odds; from some labels on weigh them against a model of the labels alone.
+    """Correct the log-odds. With enough labels, also weigh them against a model of the labels
+    alone.
 
-    Where the policy promises something, every second question is kept for that promise.
+    If the policy makes a promise, every second question is held out for it.
     """
     rest, aside = examples.split(2 if rule.promises else 0, seed, "the part to learn from")
     base = model.base
@@ -358,19 +359,19 @@ def adapt_gate(
     adapted = replace(adapted, after=_fit_after(adapted, rest, table, held_out, seed))
     note = f"adapted to {len(examples.examples)} questions"
     card = {**card, "history": [*card.get("history", []), note]}
-    card.pop("shift", None)  # this is the corpus that it is for
+    card.pop("shift", None)  # the gate is now for this corpus alone
     return _settle(adapted, rule, (rest, aside), table, held_out, card)
 
 
 def _settle(
     model: CalibratedModel,
     rule: PolicyRule,
-    parts: tuple[TrainingSet, TrainingSet],  # learned from, and kept for a promise
+    parts: tuple[TrainingSet, TrainingSet],  # learned from, and held out for a promise
     table: Floats,
     odds: Floats,
     card: Card,
 ) -> FittedGate:
-    """Choose the policy, and profile these questions; features keep the scale of the first fit."""
+    """Choose the policy and profile these questions; features keep the scale of the first fit."""
     rest, aside = parts
     policy = (
         rule.choose(sigmoid(odds), rest.complete, expected=model.correction is not None)
@@ -387,10 +388,10 @@ def _settle(
 
 
 def shift_between_sets(odds: Floats, complete: Bools, data_sets: Sequence[str]) -> float:
-    """How far a further data set may lie off, in log-odds: as far as questions of similar log-odds
-    in most of these do.
+    """How far off another data set may be, in log-odds: as far as questions of similar log-odds are
+    in most of these sets.
     """
-    from scipy.optimize import brentq  # late: of the `fit` extra
+    from scipy.optimize import brentq  # lazy: needs the `fit` extra
 
     names = np.asarray(data_sets)
     offsets = []
@@ -407,7 +408,7 @@ def shift_between_sets(odds: Floats, complete: Bools, data_sets: Sequence[str]) 
 
 
 def fit_forms(examples: TrainingSet, seed: int) -> FormProfile:
-    """How questions and hits were written that had hits; those without any are always familiar."""
+    """The form of questions and hits; questions without hits are left out, as always familiar."""
     held = np.array([bool(one.evidence.hits) for one in examples.batch.hits], dtype=bool)
     some = examples.where(held) if held.any() else examples
     folds = group_folds(some.groups, DISTANCE_FOLDS, seed)
@@ -417,17 +418,17 @@ def fit_forms(examples: TrainingSet, seed: int) -> FormProfile:
 def _fit_local_model(
     examples: TrainingSet, base: GateModel, table: Floats, seed: int
 ) -> tuple[LocalModel, Floats] | None:
-    """The model of these labels alone, and its log-odds by models that had not seen the question.
+    """The model of these labels alone, and its out-of-fold log-odds.
 
-    Labels that name no document teach nothing about single hits: what the gate knows of these
-    stays, and only the ensemble behind it is of these labels. None where there are too few labels.
+    Labels that name no document teach nothing about single hits. In that case the gate's submodels
+    stay, and only the ensemble is fitted on these labels. None if there are too few labels.
     """
     try:
         if examples.knows_needed:
             model = examples.fit_model(base.words, seed)
         else:
             model = base.refit_ensemble(table, examples.complete, examples.groups, seed=seed)
-    except InputError:  # fewer of one label than there are folds
+    except InputError:  # fewer labels of one kind than folds
         return None
     calibration = Platt.fit(model.log_odds_at_fit, examples.complete)
     return LocalModel(model, calibration), calibration.log_odds(model.log_odds_at_fit)
@@ -436,7 +437,7 @@ def _fit_local_model(
 def _fit_after(
     model: CalibratedModel, examples: TrainingSet, table: Floats, odds: Floats, seed: int
 ) -> Correction | None:
-    """From the log-odds now to those after one more round, where enough examples know them."""
+    """From the log-odds now to those after another round, if enough examples have these."""
     known = np.array([one.hits_after is not None for one in examples.examples], dtype=bool)
     if known.sum() < MIN_TO_ADAPT:
         return None
@@ -453,7 +454,7 @@ def _transferable(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fingerprint(examples: TrainingSet) -> str:
-    """A hash of questions, hits and labels: which data made this gate."""
+    """A hash of questions, hits and labels, to identify the data behind a gate."""
     digest = hashlib.sha256()
     for example, one in zip(examples.examples, examples.batch.hits, strict=True):
         hits = [(hit.doc_id, hit.score) for hit in one.evidence.hits]
@@ -472,12 +473,12 @@ def fit_correction(
     *,
     seed: int,
 ) -> tuple[Correction, Floats]:
-    """A correction of the log-odds, and the log-odds by corrections that other groups gave.
+    """A correction of the log-odds, and the out-of-fold corrected log-odds.
 
-    It is an average over priors: that the gate is right as it is, that its level and scale are off,
-    or that features need other weights as well; each nearer or farther. A prior counts by how well
-    it foretold the labels (its marginal likelihood), so that few labels, or labels that the gate
-    explains, change little, and labels that it does not explain change much.
+    It averages over priors: that the gate is right, that its level and scale are off, or that
+    features need other weights as well; each at several distances. A prior is weighted by how well
+    it predicted the labels (its marginal likelihood). So a few labels, or labels that the gate
+    explains, change little, and labels that it does not explain change a lot.
     """
     limits = feature_limits(names)
     ones, within = np.ones(len(odds)), np.clip(features, -limits, limits)
@@ -497,7 +498,7 @@ def fit_correction(
 
 
 class _Prior(NamedTuple):
-    """Weights before a label is seen, how firmly each is held, and how likely such a corpus is."""
+    """Weights before any label is seen, the strength of each, and how likely such a corpus is."""
 
     weights: Floats
     penalties: Floats
@@ -505,10 +506,10 @@ class _Prior(NamedTuple):
 
 
 def _priors(labels: int, local: Bools) -> list[_Prior]:
-    """As the gate is; with another level and scale; with other weights of features: alike likely.
+    """The gate unchanged; another level and scale; other weights of features. All equally likely.
 
-    `local` marks the log-odds of a local model. Where there are some, every second prior has them
-    share the weight with the gate's: the more labels, the more.
+    `local` marks the log-odds of a local model. If there are some, every second prior splits the
+    weight between them and the gate's: more labels, more weight.
     """
     kinds = [(0.0, FIXED, 1 / 3)]
     kinds += [(level, FIXED, 1 / 3 / len(LEVELS)) for level in LEVELS]
@@ -529,8 +530,8 @@ def _priors(labels: int, local: Bools) -> list[_Prior]:
 
 
 def _average_over_priors(rows: Floats, target: Floats, local: Bools) -> tuple[Floats, float]:
-    """Weights by every prior, weighed by what it says about the labels; and the penalty on features
-    of the prior that says most. Weights that turn the gate round do not count.
+    """The weights averaged over priors by their marginal likelihood, and the feature penalty of the
+    best prior. Weights that reverse the gate do not count.
     """
     fits, evidence, penalties = [], [], []
     for prior in _priors(len(rows), local):
@@ -539,7 +540,7 @@ def _average_over_priors(rows: Floats, target: Floats, local: Bools) -> tuple[Fl
             fits.append(weights)
             evidence.append(np.log(prior.chance) + likelihood)
             penalties.append(float(prior.penalties[2:][~local].min(initial=FIXED)))
-    if not fits:  # labels that turn the gate round by every prior: it stays as it is
+    if not fits:  # the labels reverse the gate under every prior: leave it unchanged
         return np.concatenate([[0.0, 1.0], np.zeros(len(local))]), FIXED
     share = np.exp(np.array(evidence) - max(evidence))
     return np.asarray(share @ np.array(fits) / share.sum()), penalties[int(share.argmax())]
@@ -548,9 +549,10 @@ def _average_over_priors(rows: Floats, target: Floats, local: Bools) -> tuple[Fl
 def penalized_logistic(
     rows: Floats, target: Floats, prior: Floats, penalties: Floats
 ) -> tuple[Floats, float]:
-    """Logistic regression pulled to a prior, and the log of its marginal likelihood (Laplace).
+    """Logistic regression with a prior, and its log marginal likelihood (Laplace).
 
-    By Newton's method with steps that never climb. Weights at the penalty FIXED stay.
+    Newton's method with steps that never increase the loss. Weights with the penalty FIXED do not
+    move.
     """
     free = penalties < FIXED
     some, pull, middle = rows[:, free], penalties[free], prior[free]

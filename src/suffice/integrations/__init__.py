@@ -1,1 +1,1 @@
-"""Models, language models and frameworks that suffice works with; each needs its own extra."""
+"""Integrations with models, language models and frameworks; each needs its own extra."""

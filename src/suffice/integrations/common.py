@@ -1,14 +1,14 @@
-"""What the framework adapters share: search with the framework's retriever, then check.
+"""Shared by the framework adapters: search with the framework's retriever, then check.
 
     found = search_and_check(question, search, gate)                     documents and verdict
     found = search_and_check(question, search, gate, budget=budget)   also searches what is missing
-    guard = Guard(gate, "langchain", act=False, log=log)           the same, with what it may do
+    guard = Guard(gate, "langchain", act=False, log=log)           the same, with a policy and a log
     guard.passed(guard.check(question, search))
 
-`search` takes queries and returns lists of the framework's documents. Documents pass only if the
-verdict is ANSWER, or if the gate is not familiar with such questions and hits: then its verdict is
-no reason to hold anything back. A guard that does not act (shadow mode) passes on what was found as
-it is, and only logs. No framework is imported here.
+`search` takes queries and returns lists of the framework's documents. Documents pass if the verdict
+is ANSWER, or if the gate is not familiar with such questions and hits: its verdict is then no
+reason to hold anything back. A guard with `act=False` (shadow mode) passes on all documents
+unchanged and only logs. This module imports no framework.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ __all__ = [
     "search_and_check_async",
 ]
 
-METADATA_KEY = "suffice"  # where a document's metadata holds the verdict on its set
+METADATA_KEY = "suffice"  # metadata key for the verdict on a document's set
 T = TypeVar("T")
-Documents = Sequence[Iterable[T]]  # of each query
+Documents = Sequence[Iterable[T]]  # for each query
 Search = Callable[[Sequence[str]], Documents[T]]
 SearchAsync = Callable[[Sequence[str]], Awaitable[Documents[T]]]
 
 
 @dataclass(frozen=True, slots=True)
 class GatedDocuments(Generic[T]):
-    """The framework's documents as it returned them, and the verdict on them."""
+    """The framework's documents as returned, and the verdict on them."""
 
     documents: list[T]
     verdict: Verdict
@@ -60,14 +60,13 @@ class GatedDocuments(Generic[T]):
     ) -> list[T]:
         """The documents if they are enough, else none.
 
-        All of them without `hold_back`, and where the gate is less familiar with such questions
-        than `min_familiarity`.
+        All documents pass with `hold_back=False`, or if the familiarity is below `min_familiarity`.
         """
         enough = self.verdict.action is Action.ANSWER or not hold_back
         return self.documents if enough or self.is_unfamiliar(min_familiarity) else []
 
     def is_unfamiliar(self, min_familiarity: float = LOW_FAMILIARITY) -> bool:
-        """Whether the verdict is no reason to hold documents back; warns the first time."""
+        """Whether the familiarity is too low to hold documents back; warns the first time."""
         if self.verdict.familiarity >= min_familiarity:
             return False
         _warn_unfamiliar(self.verdict.unfamiliar)
@@ -75,7 +74,7 @@ class GatedDocuments(Generic[T]):
 
 
 class UnfamiliarWarning(UserWarning):
-    """The gate does not know such questions or hits, so that it holds no document back."""
+    """The gate is not familiar with such questions or hits, so it holds no document back."""
 
 
 class HeldBackWarning(UserWarning):
@@ -83,10 +82,10 @@ class HeldBackWarning(UserWarning):
 
 
 class ShadowWarning(UserWarning):
-    """In shadow mode a verdict could not be made or logged; the documents pass all the same."""
+    """In shadow mode, a verdict could not be made or logged; the documents pass anyway."""
 
 
-_warned: list[type[Warning]] = []  # in this process, each at most once
+_warned: list[type[Warning]] = []  # at most once each per process
 
 
 def _warn_once(kind: type[Warning], message: str) -> None:
@@ -105,7 +104,7 @@ def _warn_unfamiliar(sentences: Sequence[str]) -> None:
 
 
 def warn_held_back(found: GatedDocuments[Any]) -> None:
-    """Say once that an empty result is meant: nothing else tells it from an empty index."""
+    """Say once that an empty result is intended: it looks the same as an empty index."""
     verdict = found.verdict
     missing = f"; missing: {', '.join(verdict.missing[:3])}" if verdict.missing else ""
     if found.documents:
@@ -128,10 +127,10 @@ class Guard:
     min_familiarity: float = LOW_FAMILIARITY
     act: bool = True
     log: VerdictLog | None = None
-    sends_queries: bool = False  # on EXPAND the pipeline gets queries, and searches by itself
+    sends_queries: bool = False  # on EXPAND, the pipeline gets queries and searches itself
 
     def check(self, question: str, search: Search[T], *, rounds_left: int = 1) -> GatedDocuments[T]:
-        """Search, check and log. Without `act`: one search, and no error of the gate."""
+        """Search, check and log. With `act=False`: one search, and no error of the gate."""
         if self.act:
             options: Any = {"budget": self.budget, "rounds_left": rounds_left}
             found = search_and_check(question, search, self.gate, **options)
@@ -159,7 +158,7 @@ class Guard:
         return await _run_with_async_search(check, search)
 
     def passed(self, found: GatedDocuments[T]) -> list[T]:
-        """The documents that pass; warns once where none do."""
+        """The documents that pass; warns once if none do."""
         if not self.act:
             return found.documents
         passed = found.passed(hold_back=self.hold_back, min_familiarity=self.min_familiarity)
@@ -172,7 +171,7 @@ class Guard:
         outcome = guard_outcome(verdict, self.min_familiarity)
         if outcome is Outcome.PASS or not self.hold_back:
             return Outcome.PASS
-        searches = self.budget is not None and not self.act  # else it has searched already
+        searches = self.budget is not None and not self.act  # otherwise it has searched already
         if searches or (self.sends_queries and verdict.action is Action.EXPAND):
             return Outcome.SEARCH
         return outcome
@@ -182,7 +181,7 @@ class Guard:
         return gate_identity(self.gate)
 
     def write_log(self, question: str, found: GatedDocuments[Any]) -> None:
-        """Log the verdict. What fails here is no reason to stop a pipeline."""
+        """Log the verdict. A failure here must not stop a pipeline."""
         if self.log is None:
             return
         verdict = found.verdict
@@ -205,9 +204,9 @@ def _unknown_verdict(error: Exception) -> Verdict:
 
 
 def open_log(log: Any, *, act: bool) -> VerdictLog | None:
-    """The log itself, or one at this path or as `log_json` describes it."""
+    """The log itself, or one at this path or as described by `log_json`."""
     if log is None and not act:
-        # What to do is part of the message: pydantic's models show no hint.
+        # The advice is part of the message, because pydantic's models show no hint.
         message = "act=False only logs verdicts, and there is no log: add log='shadow.jsonl'"
         raise InputError(message, hint="later run: suffice report --shadow shadow.jsonl")
     if log is None or isinstance(log, VerdictLog):
@@ -224,7 +223,7 @@ def open_log(log: Any, *, act: bool) -> VerdictLog | None:
 
 
 def log_json(log: Any) -> Any:
-    """The log as a pipeline file can name it."""
+    """The log as JSON values for a pipeline file."""
     if isinstance(log, VerdictLog):
         return {**asdict(log), "path": str(log.path)}
     return str(log) if isinstance(log, Path) else log
@@ -243,7 +242,7 @@ def load_gate(gate: GateLike | Path | str | None) -> GateLike:
 
 
 def gate_path(gate: GateLike | Path | str | None) -> str | None:
-    """The gate as a pipeline file can name it. One that is only in memory has no path."""
+    """The gate's path for a pipeline file. A gate that exists only in memory has none."""
     if gate is not None and not isinstance(gate, str | Path):
         hint = "save it with gate.save(PATH), and pass that path"
         raise InputError("a gate in memory cannot be written into a pipeline file", hint=hint)
@@ -321,7 +320,7 @@ async def _run_with_async_search(
 class _FrameworkRetriever(Generic[T]):
     """A framework's search as a Retriever.
 
-    Ids are hashes of title and text: the framework's may be missing, or shared by all chunks.
+    Ids are hashes of title and text: the framework's ids may be missing, or shared by all chunks.
     """
 
     def __init__(self, search: Search[T]) -> None:
@@ -331,7 +330,7 @@ class _FrameworkRetriever(Generic[T]):
         self.originals: dict[DocId, T] = {}
 
     def remember(self, query: str, found: Iterable[T]) -> None:
-        """Keep what was found, so that this query is not sent again."""
+        """Store the results, so that this query is not sent again."""
         hits: dict[DocId, Hit] = {}
         for one in found:
             (document,) = normalize_hits("", [one]).evidence.documents.values()

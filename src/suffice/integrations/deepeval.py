@@ -3,8 +3,9 @@
     case = LLMTestCase(input=question, actual_output="", retrieval_context=texts)
     evaluate([case], [EvidenceCompleteness()])
 
-The score is the probability that the retrieved texts are all that is needed. A test case passes
-from `threshold` on; without one the gate's policy decides. An empty list fails; it is no error.
+The score is the probability that the retrieved texts are complete. A test case passes if the score
+is at least `threshold`; without one, the gate's policy decides. An empty list fails but is not an
+error.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     found = retrieve(question)                  a Prediction: passages, verdict, action, missing
 
 The retriever is any callable from a query to passages: `dspy.Retrieve`,
-`dspy.retrievers.Embeddings`, your own function. With a budget it also searches what is missing.
-To begin, `act=False, log="shadow.jsonl"` passes everything on and logs every verdict.
+`dspy.retrievers.Embeddings`, your own function. With a budget, it also searches for what is
+missing. To start, use `act=False, log="shadow.jsonl"`: it passes everything on and logs every
+verdict.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ Passages = list[dict[str, Any]]
 
 
 class GatedRetrieve(dspy.Module):
-    """The passages if the gate finds them enough, else an empty list; `missing` says what lacks.
+    """The passages if the gate finds them enough, else an empty list; `missing` says what is
+    missing.
 
-    `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`
-    all passages pass, and only `action` says what the gate thinks. So they do where the verdict has
-    less familiarity than `min_familiarity`: the gate does not know such texts, and warns once.
-    Verdicts go to `log`, a path or a VerdictLog. With `act=False` (shadow mode) all passages pass,
-    and nothing is searched again.
+    `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`,
+    all passages pass, and only `action` shows the verdict. They also pass if the familiarity is
+    below `min_familiarity`; the gate then warns once. Verdicts go to `log`, a path or a VerdictLog.
+    With `act=False` (shadow mode), all passages pass, and nothing is searched again.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class GatedRetrieve(dspy.Module):
 
 
 def _passages(found: Any) -> Passages:
-    """A Prediction's or a list's passages: each as returned, and as the gate reads it."""
+    """The passages of a Prediction or a list: each as returned, and as the gate reads it."""
     return [_normalize_passage(one) for one in getattr(found, "passages", found) or ()]
 
 

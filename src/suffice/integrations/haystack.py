@@ -6,8 +6,8 @@
 
 `answer` has the documents, `expand` the queries for what is missing, `abstain` what was not found;
 only one of them is sent. `verdict` is always sent. Haystack loads pipeline files only from packages
-that you name: `Pipeline.loads(text, allowed_modules=["suffice.integrations.haystack"])`. To begin,
-`act=False, log="shadow.jsonl"` sends all documents to `answer` and logs every verdict.
+that you name: `Pipeline.loads(text, allowed_modules=["suffice.integrations.haystack"])`. To start,
+use `act=False, log="shadow.jsonl"`: it sends all documents to `answer` and logs every verdict.
 """
 
 from __future__ import annotations
@@ -43,12 +43,11 @@ class CompletenessGate:
     """Sends documents to `answer` only if together they are enough.
 
     `gate` is a Gate, the path of a saved one, or None for the shipped one. `rounds_left` is how
-    many searches the pipeline has left: with 0 nothing is sent to `expand`. What `expand` already
-    has is sent to `held`. With a `retriever` and a `budget` the component searches by itself. Where
-    the verdict has less familiarity than `min_familiarity`, the gate does not know such texts: it
-    sends all documents to `answer`, with the verdict in their `meta`, and warns once. Verdicts go
-    to `log`, a path or a VerdictLog. With `act=False` (shadow mode) that is all: the documents go
-    to `answer` as they came.
+    many searches the pipeline has left: with 0, nothing is sent to `expand`. The documents found
+    before an `expand` are sent to `held`. With a `retriever` and a `budget`, the component searches
+    itself. If the familiarity is below `min_familiarity`, it sends all documents to `answer`, with
+    the verdict in their `meta`, and warns once. Verdicts go to `log`, a path or a VerdictLog. With
+    `act=False` (shadow mode), the documents go to `answer` unchanged.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class CompletenessGate:
         log: Any = None,
     ) -> None:
         common.check_expansion(retriever, budget)
-        common.open_log(log, act=act)  # now, so that what is wrong fails early
+        common.open_log(log, act=act)  # now, so that mistakes fail early
         self.min_familiarity, self.act, self.log = min_familiarity, act, log
         self.gate, self.rounds_left = gate, rounds_left
         self.retriever, self.budget = retriever, budget
@@ -75,7 +74,7 @@ class CompletenessGate:
             self.retriever.warm_up()
 
     def _load(self) -> common.Guard:
-        """The gate is loaded when first needed: a pipeline may be drawn or saved without it."""
+        """Load the gate on first use: a pipeline may be drawn or saved without it."""
         if self._loaded is None:
             self._loaded = common.Guard(
                 common.load_gate(self.gate),

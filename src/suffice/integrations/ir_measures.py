@@ -5,7 +5,8 @@
     ir_measures.calc_aggregate([measure, ir_measures.nDCG @ 10], qrels, run)
 
 1 if every document of at least this relevance is among the first k, else 0. Judged questions
-without one count as 0, as in that package's Recall; `suffice evaluate` leaves them out.
+without a relevant document count as 0, as in that package's Recall; `suffice evaluate` leaves them
+out.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     found = retriever.with_verdict().invoke(question)      question, documents and verdict
 
 Documents that pass have the verdict in `metadata["suffice"]`. The inner retriever may be any
-Runnable from a question to a list of documents. With a budget it also searches what is missing.
-To begin, `act=False, log="shadow.jsonl"` changes nothing and logs every verdict.
+Runnable from a question to a list of documents. With a budget, it also searches for what is
+missing. To start, use `act=False, log="shadow.jsonl"`: it changes nothing and logs every verdict.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ __all__ = ["GatedRetriever"]
 class GatedRetriever(BaseRetriever):
     """The documents of the retriever if the gate finds them enough, else an empty list.
 
-    `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`
-    all documents pass, and only their metadata says what the gate thinks. So they do where the
-    verdict has less familiarity than `min_familiarity`: the gate does not know such texts, and
-    warns once. Verdicts go to `log`, a path or a VerdictLog. With `act=False` (shadow mode) that is
-    all: the documents pass as the retriever returned them.
+    `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`,
+    all documents pass, and only their metadata shows the verdict. They also pass if the familiarity
+    is below `min_familiarity`; the gate then warns once. Verdicts go to `log`, a path or a
+    VerdictLog. With `act=False` (shadow mode), the documents pass as the retriever returned them.
     """
 
     retriever: Any = Field(description="A retriever, or a Runnable from a question to documents.")
@@ -68,7 +67,8 @@ class GatedRetriever(BaseRetriever):
     def with_verdict(self) -> Runnable[str, dict[str, Any]]:
         """A Runnable that returns question, all documents and verdict, for chains that branch.
 
-        What they do with the verdict is theirs, also with `act=False`.
+        It holds nothing back: your chain decides what to do with the verdict, also with
+        `act=False`.
         """
 
         def check(question: str, config: RunnableConfig) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class GatedRetriever(BaseRetriever):
         if not self.act:
             return passed
         mark = {common.METADATA_KEY: common.verdict_metadata(found.verdict)}
-        # Copies: a store in memory returns the documents that it keeps.
+        # Copies, because a store in memory returns its own documents.
         return [one.model_copy(update={"metadata": {**one.metadata, **mark}}) for one in passed]
 
 

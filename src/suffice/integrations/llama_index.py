@@ -2,10 +2,10 @@
 
     engine = index.as_query_engine(node_postprocessors=[CompletenessGate()])
 
-Without nodes the engine makes up no answer. Nodes that pass have the verdict in
-`metadata["suffice"]`, hidden from the language model and the embedder. With the retriever and a
-budget the gate also searches what is missing. To begin, `act=False, log="shadow.jsonl"` changes
-nothing and logs every verdict.
+Without nodes, the engine makes up no answer. Nodes that pass have the verdict in
+`metadata["suffice"]`, hidden from the language model and the embedder. With a retriever and a
+budget, the gate also searches for what is missing. To start, use `act=False, log="shadow.jsonl"`:
+it changes nothing and logs every verdict.
 """
 
 from __future__ import annotations
@@ -35,11 +35,10 @@ EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
 class CompletenessGate(BaseNodePostprocessor):
     """The nodes if the gate finds them enough, else none. Put it after rerankers and cut-offs.
 
-    `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`
-    all nodes pass, and only their metadata says what the gate thinks. So they do where the verdict
-    has less familiarity than `min_familiarity`: the gate does not know such texts, and warns once.
-    Verdicts go to `log`, a path or a VerdictLog. With `act=False` (shadow mode) that is all: the
-    nodes pass as they came.
+    `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`,
+    all nodes pass, and only their metadata shows the verdict. They also pass if the familiarity is
+    below `min_familiarity`; the gate then warns once. Verdicts go to `log`, a path or a VerdictLog.
+    With `act=False` (shadow mode), the nodes pass unchanged.
     """
 
     gate: Any = Field(default=None, repr=False)  # would fill a screen
@@ -77,7 +76,7 @@ class CompletenessGate(BaseNodePostprocessor):
         return "CompletenessGate"
 
     def check(self, nodes: Sequence[NodeWithScore], question: str) -> Verdict:
-        """The verdict alone, also on an empty list, which can carry no metadata."""
+        """Only the verdict, also for an empty list, which cannot carry metadata."""
         (verdict,) = self._guard.gate.check_batch([(question, list(nodes))])
         return verdict  # type: ignore[no-any-return]
 
@@ -117,7 +116,7 @@ def _question(bundle: QueryBundle | None) -> str:
 
 
 def _marked(found: NodeWithScore, mark: dict[str, Any]) -> NodeWithScore:
-    """A copy, since the index returns the nodes it keeps. The mark is hidden from prompts."""
+    """A copy, because the index returns its own nodes. The mark is hidden from prompts."""
     node = found.node
     hidden = {keys: [*getattr(node, keys), *mark] for keys in EXCLUDED}
     copy = node.model_copy(update={"metadata": {**node.metadata, **mark}, **hidden})

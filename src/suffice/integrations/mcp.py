@@ -3,7 +3,7 @@
     check_context       question and passages in, verdict out: enough? what is missing? what next?
     complete_context    question in; searches a library until the gate is satisfied, if there is one
 
-`suffice mcp` serves both over stdio. Input is bounded, and errors say what the model can do.
+`suffice mcp` serves both over stdio. Input is bounded, and errors tell the model what to do.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ LimitArg = Annotated[int, Field(ge=1, le=MAX_K, description="Maximal number of p
 
 
 class CompletingLibrary(Protocol):
-    """What the server needs of a library."""
+    """The part of a library that the server needs."""
 
     def complete(self, question: str, gate: GateLike, *, k: int = ...) -> Completion: ...
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]: ...
@@ -73,7 +73,7 @@ def create_server(
 ) -> MCPServer:
     """The server with its tools; `create_server(gate).run()` serves over stdio.
 
-    The verdicts of check_context also go to the `log`; what the agent does with them is its own.
+    The verdicts of check_context also go to the `log`; the agent decides what to do with them.
     """
     guard = Guard(gate, "mcp", act=False, log=log)
     server = MCPServer("suffice", instructions=INSTRUCTIONS, log_level="WARNING")
@@ -116,7 +116,7 @@ def _completion_json(completion: Completion, library: CompletingLibrary) -> dict
 
 @contextmanager
 def _tool_errors() -> Iterator[None]:
-    """Show our errors with their hints to the model; else it learns only that something failed."""
+    """Show the model our errors with hints; otherwise it learns only that a call failed."""
     try:
         yield
     except SufficeError as error:

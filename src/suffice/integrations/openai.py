@@ -1,12 +1,12 @@
-"""A language model behind any server with OpenAI's protocol: llama.cpp, vLLM, Ollama, LM Studio.
+"""A language model behind any OpenAI-compatible server: llama.cpp, vLLM, Ollama, LM Studio.
 
     model = OpenAIModel("gpt-4o-mini")                                      key: OPENAI_API_KEY
     model = OpenAIModel("smollm2", base_url="http://127.0.0.1:8080/v1")     your server needs none
     model = OpenAIModel("gpt-4o-mini", rate_limit=RateLimit(requests=500), prices=Prices(0.15, 0.6))
 
-One prompt is one request with a deadline for all of it, however slowly the server answers; several
-prompts run concurrently. A failure is a ModelError that says whether a retry may help and never
-shows the key. `CachedModel` stores answers on disk.
+Each prompt is one request with one deadline for everything, however slowly the server answers;
+several prompts run concurrently. A failure is a ModelError that says whether a retry may help and
+never shows the key. `CachedModel` stores answers on disk.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ TokenCounts = tuple[int, int]  # in and out
 
 @dataclass(frozen=True, slots=True)
 class ScoredAnswer:
-    """A completion, and how likely its first tokens and the runners-up were."""
+    """A completion, and the log-probabilities of its first tokens and their alternatives."""
 
     text: str
     scores: tuple[Mapping[str, float], ...]  # token -> log-probability; empty if there are none
@@ -70,8 +70,8 @@ class ScoredAnswer:
 class OpenAIModel:
     """A LanguageModel. `timeout_s` bounds one prompt with its retries and repairs together.
 
-    `retries`: tries after a failure that may pass. `repairs`: requests to turn an answer into the
-    JSON it should be. `concurrency`: prompts of a batch sent at once. `extra` is added to every
+    `retries`: retries after a temporary failure. `repairs`: requests to turn an answer into the
+    required JSON. `concurrency`: prompts of a batch sent at once. `extra` is added to every
     request, for servers with more options.
     """
 
@@ -111,7 +111,7 @@ class OpenAIModel:
         self._settings: dict[str, Any] = {**settings, **(extra or {}), **chosen}
         self._sleep = sleep
         self._client = _client(self._key, base_url, timeout_s)
-        self._server = _ServerState()  # shared by the copies that `within` makes
+        self._server = _ServerState()  # shared by the copies made by `within`
         self.last_tokens: TokenCounts | None = None  # of the last completion, if counted
 
     def __repr__(self) -> str:
@@ -119,11 +119,11 @@ class OpenAIModel:
 
     @property
     def spent(self) -> Cost:
-        """Answered requests, counted tokens and money since the model was made."""
+        """Answered requests, counted tokens and money since the model was created."""
         return self._server.cost(self.prices)
 
     def within(self, seconds: float) -> OpenAIModel:
-        """The same model with at most this many seconds for a prompt."""
+        """The same model with at most this many seconds per prompt."""
         hurried = copy(self)
         hurried.timeout_s = max(min(self.timeout_s, seconds), 0.01)
         return hurried
@@ -140,7 +140,7 @@ class OpenAIModel:
     def iter_completions(
         self, prompts: Sequence[str], *, schema: Schema = None
     ) -> Iterator[tuple[int, str | ModelError]]:
-        """The index of each prompt with its completion or error, as soon as it is there."""
+        """The index of each prompt with its completion or error, as soon as it is available."""
         self.last_tokens = (0, 0) if prompts else None
         used: list[TokenCounts | None] = []
         calls = [partial(self._complete, prompt, schema, used) for prompt in prompts]
@@ -154,7 +154,7 @@ class OpenAIModel:
     def iter_scored(
         self, prompts: Sequence[str], *, max_tokens: int | None = None
     ) -> Iterator[tuple[int, ScoredAnswer | ModelError]]:
-        """The index of each prompt with its completion, scored where the server can, or error."""
+        """The index of each prompt with its completion (scored if the server can) or error."""
         settings = {} if max_tokens is None else {"max_tokens": max_tokens}
 
         def ask(prompt: str) -> ScoredAnswer:
@@ -170,7 +170,7 @@ class OpenAIModel:
         return run_concurrently(calls, limit=self.concurrency, seconds=self.timeout_s)
 
     def _complete(self, prompt: str, schema: Schema, used: list[TokenCounts | None]) -> str:
-        """One prompt; if its answer should be JSON and is not, again with that answer shown."""
+        """Complete one prompt; if the answer is not the required JSON, ask again and show it."""
         deadline = time.monotonic() + self.timeout_s
         question = {"role": "user", "content": _encodable(prompt)}
         messages = [question]
@@ -225,7 +225,7 @@ class OpenAIModel:
         except openai.BadRequestError as error:
             if "response_format" not in request and "logprobs" not in request:
                 raise self._error(error) from None
-            # An old server: send the prompt alone; the answer is checked anyway.
+            # An old server: send only the prompt; the answer is checked anyway.
             plain = {k: v for k, v in (more or {}).items() if k not in _LOGPROBS}
             answer = self._request(messages, None, deadline - time.monotonic(), more=plain)
             self._server.takes_schema &= "response_format" not in request
@@ -234,7 +234,7 @@ class OpenAIModel:
         except openai.OpenAIError as error:
             raise self._error(error) from None
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-            raise self._error(error) from None  # not an answer of the protocol
+            raise self._error(error) from None  # does not follow the protocol
         settle(sum(tokens) if tokens else expected)
         self._server.count(tokens)
         if not isinstance(text, str) or not text.strip():
@@ -242,7 +242,7 @@ class OpenAIModel:
         return ScoredAnswer(text, scores, tokens, finish_reason)
 
     def _send(self, request: Mapping[str, Any], deadline: float) -> Any:
-        """The answer as JSON values, read piece by piece up to the deadline and a maximal size."""
+        """The answer as JSON values, read in pieces up to the deadline and a maximum size."""
         left = max(deadline - time.monotonic(), 0.001)
         body = bytearray()
         create = self._client.chat.completions.with_streaming_response.create
@@ -263,7 +263,7 @@ class OpenAIModel:
             raise self._error(error, retryable=True) from None
 
     def _error(self, error: Exception, *, retryable: bool = False) -> ModelError:
-        """The failure as a ModelError. The client's timeout reads like our own: either may win."""
+        """The failure as a ModelError. The client's timeout reads like ours: either may win."""
         if "Timeout" in type(error).__name__:
             return timeout_error(self.timeout_s)
         where = f" at {_safe_url(self.base_url)}" if self.base_url else ""
@@ -288,7 +288,7 @@ class OpenAIModel:
 
 
 class _ServerState:
-    """What was learned of a server and spent on it, shared between threads."""
+    """What is known about a server and was spent on it, shared between threads."""
 
     def __init__(self) -> None:
         self.takes_schema = self.takes_logprobs = True
@@ -317,7 +317,7 @@ def _client(key: str, base_url: str | None, timeout_s: float) -> Any:
     except ImportError as error:
         raise MissingExtraError("asking a language model", extra="llm") from error
     try:
-        # A redirect would send the texts, and more, where nobody asked for.
+        # A redirect would send the texts, and more, to an address that nobody chose.
         transport = openai.DefaultHttpxClient(follow_redirects=False)
         client = openai.OpenAI(
             api_key=key,
@@ -326,7 +326,7 @@ def _client(key: str, base_url: str | None, timeout_s: float) -> Any:
             max_retries=0,
             http_client=transport,
         )
-        weakref.finalize(client, transport.close)  # a client closes only a transport of its own
+        weakref.finalize(client, transport.close)  # a client closes only its own transport
         client.chat.completions  # noqa: B018 - loaded now, and not within the first deadline
         return client
     except Exception as error:  # noqa: BLE001 - the client and its transport raise many kinds
@@ -368,14 +368,14 @@ def _usage(answer: Any) -> TokenCounts | None:
 
 
 def _token_scores(choice: Any) -> tuple[dict[str, float], ...]:
-    """The log-probabilities of the first tokens and their runners-up, as far as they make sense."""
+    """The log-probabilities of the first tokens and their alternatives, if they make sense."""
     scored = choice.get("logprobs")
     content = scored.get("content") if isinstance(scored, dict) else None
     return tuple(map(_token_score, content[:MAX_SCORED])) if isinstance(content, list) else ()
 
 
 def _token_score(one: Any) -> dict[str, float]:
-    """The token first, then the runners-up; empty where it makes no sense."""
+    """The token first, then its alternatives; empty if it makes no sense."""
     found: dict[str, float] = {}
     others = one.get("top_logprobs") if isinstance(one, dict) else None
     for each in (one, *(others if isinstance(others, list) else ())):
@@ -394,9 +394,9 @@ def _encodable(text: str) -> str:
 
 
 class CachedModel:
-    """A language model whose answers are kept in an SQLite file, by a hash of name and prompt.
+    """A language model whose answers are cached in an SQLite file, by a hash of name and prompt.
 
-    `name` tells models apart in one file; by default it is the model's own.
+    `name` distinguishes models in one file; by default it is the model's own name.
     """
 
     def __init__(self, model: LanguageModel, path: Path | str, *, name: str | None = None) -> None:
@@ -421,7 +421,7 @@ class CachedModel:
         return hurried
 
     def complete(self, prompts: Sequence[str], *, schema: Schema = None) -> list[str]:
-        """A completion for each prompt, cached if known. Each new answer is stored as it comes."""
+        """A completion for each prompt, cached if known. Each new answer is stored immediately."""
         keys = [_cache_key(self.name, prompt, schema) for prompt in prompts]
         found: dict[str, str] = {}
         self.last_tokens = (0, 0)  # cached answers cost nothing
@@ -458,7 +458,7 @@ class CachedModel:
 def _iter_answers(
     model: LanguageModel, prompts: Sequence[str], schema: Schema
 ) -> Iterator[tuple[int, str | ModelError]]:
-    """Concurrently if the model can, else one by one until one fails."""
+    """Concurrently if the model supports it, else one by one until one fails."""
     if isinstance(model, OpenAIModel):
         yield from model.iter_completions(prompts, schema=schema)
         return

@@ -4,9 +4,10 @@
     with retrieval_span(question, source="wiki", k=10) as found:
         hits = found(search(question))
 
-Names follow the GenAI semantic conventions of SCHEMA_URL, written down here: they are not stable,
-and a package upgrade must not rename your dashboards. What they lack is `suffice.*`. Texts (the
-question, document ids, missing names, reasons, quotes) are recorded only with `texts=True`.
+Names follow the GenAI semantic conventions of SCHEMA_URL. They are copied here because they are not
+stable, and a package upgrade must not rename your dashboards. Attributes that the conventions lack
+are `suffice.*`. Texts (the question, document ids, missing names, reasons, quotes) are recorded
+only with `texts=True`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ except ImportError as error:
 
 __all__ = ["SCHEMA_URL", "TracedGate", "evaluation_attributes", "retrieval_span"]
 
-# The last release with the GenAI conventions; they have moved out since.
+# The last release with the GenAI conventions, which have moved since.
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.41.1"
 EVALUATION = "evidence_completeness"
 EVENT = "gen_ai.evaluation.result"
@@ -76,7 +77,7 @@ def retrieval_span(
     texts: bool = False,
     tracer: Any = None,
 ) -> Iterator[Callable[[list[T]], list[T]]]:
-    """A span around a search. Pass the hits, in any shape a gate takes, to what it yields."""
+    """A span around a search. Pass the hits, in any shape, to the yielded function."""
     attributes: Attributes = {"gen_ai.operation.name": "retrieval"}
     if source is not None:
         attributes["gen_ai.data_source.id"] = source
@@ -99,7 +100,7 @@ def retrieval_span(
 
 
 def _documents_json(hits: Iterable[Hit]) -> str:
-    """Ids and scores as JSON: a span cannot hold records."""
+    """Ids and scores as JSON: a span cannot contain records."""
     scores = [(hit.doc_id, {} if hit.score is None else {"score": hit.score}) for hit in hits]
     return json.dumps([{"id": doc_id, **score} for doc_id, score in scores], ensure_ascii=False)
 
@@ -107,7 +108,7 @@ def _documents_json(hits: Iterable[Hit]) -> str:
 class TracedGate:
     """A gate that records each `check` and each explained `check_batch` as a span.
 
-    Verdicts without explanation are steps of a search, hundreds of them, and are not recorded.
+    Verdicts without explanation are steps of a search, often hundreds, and are not recorded.
     """
 
     def __init__(self, gate: GateLike, *, texts: bool = False, tracer: Any = None) -> None:
@@ -115,12 +116,12 @@ class TracedGate:
         self._tracer = tracer or _tracer()
 
     def __getattr__(self, name: str) -> Any:
-        if name == "gate":  # not set yet: a copy is being made
+        if name == "gate":  # not set yet while the object is being copied
             raise AttributeError(name)
         return getattr(self.gate, name)
 
     def for_expansion(self) -> TracedGate:
-        """Traced as well; a gate that knows no such calibration stays as it is."""
+        """The gate for expansion, also traced; unchanged if it has no such calibration."""
         calibrated = gate_for_expansion(self.gate)
         return TracedGate(calibrated, texts=self.texts, tracer=self._tracer)
 

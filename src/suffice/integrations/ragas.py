@@ -3,7 +3,7 @@
     evaluate(EvaluationDataset.from_list(rows), metrics=[EvidenceCompleteness()])
 
 The score of a row is the probability that its `retrieved_contexts` are all that `user_input` needs.
-An empty list scores about 0; it is no error.
+An empty list scores about 0 and is not an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from suffice.integrations.ragas_rows import question_and_hits
 try:
     from ragas.metrics.base import MetricType, SingleTurnMetric
 except ModuleNotFoundError as error:
-    if error.name != "ragas":  # installed, but something it needs is not: that error says more
+    if error.name != "ragas":  # installed, but one of its dependencies is not: that error says more
         raise
     raise MissingExtraError("the metric for ragas", extra="ragas") from error
 
@@ -41,7 +41,7 @@ class EvidenceCompleteness(SingleTurnMetric):
         self.gate = load_gate(self.gate)
 
     def init(self, run_config: Any) -> None:
-        """There is no model to set up."""
+        """Does nothing: there is no model to set up."""
 
     async def _single_turn_ascore(self, sample: Any, callbacks: Any) -> float:
         pairs, check = [question_and_hits(sample)], self.gate.check_batch

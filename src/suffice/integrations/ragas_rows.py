@@ -5,8 +5,8 @@
     row = to_ragas_row(case)                                       from a sample, test case or dict
     gate.check_batch(map(question_and_hits, cases))                check their cases
 
-Rows as JSON Lines are a data set: `suffice fit --dataset ragas --path rows.jsonl`. Texts without
-ids get a hash as id, there and here.
+Rows as JSON Lines are a data set: `suffice fit --dataset ragas --path rows.jsonl`. Both there and
+here, texts without ids get a hash as id.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COLUMN_NAMES = {
     "reference_context_ids": "reference_context_ids",
 }
 _TEXT_COLUMNS = ("user_input", "response", "reference")
-# Where a deepeval case keeps what it has no column for.
+# Where a deepeval case stores values without a column.
 _METADATA_NAMES = ("metadata", "additional_metadata", "additionalMetadata")
 
 
@@ -69,8 +69,8 @@ def deepeval_rows(
 
 
 def to_ragas_row(case: Any) -> dict[str, Any]:
-    """A ragas row with the columns that the case has; InputError for one of another type."""
-    # Asking a deepeval case for the older names raises a warning.
+    """A ragas row with the columns of the case; InputError if one has another type."""
+    # Accessing the older names on a deepeval case raises a warning.
     names = _METADATA_NAMES if isinstance(case, Mapping) else _METADATA_NAMES[:1]
     metadata = _first(case, names, Mapping) or {}
     row: dict[str, Any] = {}
@@ -87,7 +87,7 @@ def to_ragas_row(case: Any) -> dict[str, Any]:
 
 
 def question_and_hits(case: Any) -> tuple[str, list[dict[str, Any]]]:
-    """The question and its retrieved texts, in the form that a gate takes."""
+    """The question and its retrieved texts, in a form that a gate accepts."""
     row = to_ragas_row(case)
     texts, ids = row.get("retrieved_contexts"), row.get("retrieved_context_ids")
     if texts is None:

@@ -1,7 +1,8 @@
-"""Requests to a shared server: several at once, within a rate limit, retried where that may help.
+"""Requests to a shared server: concurrent, rate-limited, retried if that may help.
 
 Each request has one deadline for everything: waiting for its turn, its tries, the pauses between
-them and every byte of the answer. Nothing is sent after it, and nobody waits for a late one.
+them and every byte of the answer. Nothing is sent after the deadline, and no late answer is
+awaited.
 """
 
 from __future__ import annotations
@@ -58,12 +59,13 @@ class RateLimit:
                 raise InputError(message, hint="leave it out for no limit")
         self.requests, self.tokens = requests, tokens
         self._clock, self._sleep, self._lock = clock, sleep, threading.Lock()
-        self._sent: deque[list[float]] = deque()  # [moment, tokens], of waiting requests too
+        self._sent: deque[list[float]] = deque()  # [moment, tokens], including waiting requests
 
     def wait(self, tokens: int, *, seconds: float) -> Callable[[int], None]:
-        """Sleep until the request may go; ModelError at once if that takes longer than `seconds`.
+        """Sleep until the request may be sent; ModelError at once if that takes longer than
+        `seconds`.
 
-        Call the returned function with the tokens that were really used.
+        Call the returned function with the tokens actually used.
         """
         with self._lock:
             now = self._clock()
@@ -93,7 +95,7 @@ class RateLimit:
         room = float(self.tokens - tokens)
         for then, used in reversed(self._sent):
             room -= used
-            if room < 0:  # one larger than the limit goes once the minute before it is empty
+            if room < 0:  # a request above the limit is sent after an empty minute
                 return max(moment, then + MINUTE_S)
         return moment
 
@@ -105,10 +107,10 @@ def call_with_retries(
     seconds: float,
     sleep: Callable[[float], None] = time.sleep,
 ) -> T:
-    """Call with the seconds that are left; again while it fails with a retryable error.
+    """Call with the seconds left; repeat while it fails with a retryable error.
 
-    A pause is what the server asks for plus a random, growing share, so that clients do not come
-    back together. If it would end after the deadline, the error is raised at once.
+    A pause is what the server asks for plus a random, growing share, so that clients do not return
+    at the same time. If it would end after the deadline, the error is raised at once.
     """
     deadline, attempt = time.monotonic() + seconds, 0
     while True:
@@ -172,7 +174,7 @@ def run_concurrently(
     while following < len(calls) or started:
         while following < len(calls) and len(started) < limit:
             started[following] = clock()
-            # A daemon: a hanging read must not delay the end of the program.
+            # A daemon thread, because a hanging read must not delay the end of the program.
             options: dict[str, Any] = {"daemon": True, "name": "suffice-model"}
             threading.Thread(target=run, args=(following,), **options).start()
             following += 1
@@ -182,7 +184,7 @@ def run_concurrently(
         except queue.Empty:
             index, result = oldest, timeout_error(seconds)
         if started.pop(index, None) is None:
-            continue  # abandoned before
+            continue  # abandoned earlier
         if isinstance(result, BaseException) and not isinstance(result, ModelError):
             raise result
         yield index, result

@@ -1,24 +1,24 @@
-"""From a question to hits.
+"""Find hits for a question.
 
     builtin            the retrievers by name, each a few lines: start here
-    ranking            what they share: checked input, the k best of a row, hits with their scores
+    ranking            shared helpers: input checks, the k best of a row, hits with their scores
     corpus             documents in order, their metadata as columns, chunks
     search             search by words, by vectors, by several scores; reranking
     encoders           texts as vectors
-    word_vectors       how like the words of a text are to those of a question
-    memory             a store in memory, BM25; `store_checks` is what all stores agree on
+    word_vectors       similarity between the words of a text and of a question
+    memory             a store in memory, BM25; `store_checks` has the rules for all stores
 
     phrase_matcher     which of many known names a text contains
     dates              which days a question asks about
     metadata           which sources, categories, entities and dates a question names
-    filters            the grammar of filters, and filters made from a question
+    filters            the filter syntax, and filters made from a question
     soft_filter        filters that never empty the result
 
-    links              which document names whose title
-    name_links         which names each document bears and mentions
+    links              which documents mention another document's title
+    name_links         which names each document is about, and which it mentions
     bridge             documents chosen one by one along names, from a `candidate_pool`
 
-Nothing here knows a network, a clock or a gold label.
+Nothing here uses the network, a clock or gold labels.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
     "WordLlamaEncoder",
 ]
 
-# Imported on first use: `import suffice.retrieval` stays quick.
+# Lazy imports keep `import suffice.retrieval` fast.
 _MODULES = {
     "MemoryStore": "memory",
     "ModelExtractor": "filters",

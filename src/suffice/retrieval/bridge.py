@@ -1,8 +1,9 @@
 """The bridge retriever: a set of documents that together answer the question.
 
-Candidates are what text and vector search find, what the question names, and what is linked with
-the best of those by names; each chosen document adds its own links. A ranker says which candidate
-is needed next given those held, so the second document is chosen for what the first does not say.
+Candidates are the hits of text and vector search, documents that the question names, and documents
+linked to the best of these by names. Each chosen document adds its own links. A ranker predicts
+which candidate is needed next, given those already chosen ("held"), so the second document is
+chosen for what the first does not say.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from suffice.storage.artefacts import OnnxTrees
 from suffice.types import DocId, Document, Hit
 
 Floats = npt.NDArray[np.floating[Any]]
-# For each document that is to join a pool: who found it, with which score.
+# For each document to be added to a pool: which searches found it, with which score.
 Reasons = dict[DocId, dict[str, float]]
 
 KIND, VERSION, MODEL = "bridge-ranker", 1, "ranker.onnx"
@@ -54,13 +55,13 @@ SHIPPED_UNTITLED = SHIPPED.with_name("bridge-untitled")
 RETRAIN = "python -m suffice_research.training.bridge"
 REFIT = "fit it again: suffice fit --bridge … --out {path}"
 
-EXPANDED = 6  # candidates whose links join the pool at the start
-OUT = 24  # documents that a candidate names, at most so many join
-SHARED = 16  # documents that mention the same rare names
-INTO = 6  # documents that name the candidate
-RARE = 8  # a name leads to those that mention it only if so few do
-ASKED = 24  # documents that the query of a held one finds
-CHOSEN_SINGLY = 10  # documents that are chosen one by one
+EXPANDED = 6  # candidates whose links are added to the pool at the start
+OUT = 24  # documents named by a candidate, at most
+SHARED = 16  # documents that mention the same rare names, at most
+INTO = 6  # documents that name the candidate, at most
+RARE = 8  # follow a name only if at most this many documents mention it
+ASKED = 24  # hits of the query made from a held document
+CHOSEN_SINGLY = 10  # documents chosen one by one
 
 WEIGHTS: Mapping[str, float] = {
     "bm25": 1.0,
@@ -76,12 +77,12 @@ WEIGHTS: Mapping[str, float] = {
 @runtime_checkable
 class Ranker(Protocol):
     def p(self, rows: Floats) -> Floats:
-        """How likely each candidate is needed next: (rows, features) -> (rows,), from 0 to 1."""
+        """The probability that each candidate is needed next: (rows, features) -> (rows,)."""
         ...
 
 
 class WeightedRanker:
-    """A weighted sum of a few features, never fitted: training states are gathered with it."""
+    """A fixed weighted sum of a few features, used to collect training states."""
 
     def __init__(self, weights: Mapping[str, float] = WEIGHTS) -> None:
         self._weights = np.zeros(len(FEATURES))
@@ -132,7 +133,7 @@ class TreeRanker(OnnxTrees):
 
 
 def features_hash(columns: int) -> str:
-    """A hash of the names of the first features: a ranker fitted on others cannot be used."""
+    """A hash of the first feature names: a ranker fitted on others cannot be used."""
     named = [one.name for one in FEATURES[:columns]]
     return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
@@ -140,8 +141,8 @@ def features_hash(columns: int) -> str:
 class RankerByTitles:
     """One ranker for questions whose candidates have titles, and one for the others.
 
-    A title that is a name says more than anything else where there is one. A ranker of both kinds
-    of text trusts it too little in the one and misses it in the other.
+    A title that is a name is the strongest signal if there is one. A single ranker for both kinds
+    of text trusts it too little in one kind and misses it in the other.
     """
 
     def __init__(self, titled: Ranker, untitled: Ranker) -> None:
@@ -149,7 +150,7 @@ class RankerByTitles:
 
     @classmethod
     def load(cls) -> RankerByTitles:
-        """The two that ship."""
+        """Load the two shipped rankers."""
         return cls(TreeRanker.load(SHIPPED), TreeRanker.load(SHIPPED_UNTITLED))
 
     def p(self, rows: Floats) -> Floats:
@@ -164,11 +165,11 @@ class RankerByTitles:
 class BridgeRetriever:
     """Chooses documents one by one. `hops` is how often chosen documents add their links.
 
-    With `asks` each of them also writes the next query, whose hits become candidates, too. The
-    links of the `expanded` best candidates join before anything is chosen.
+    With `asks`, each chosen document also yields the next query, whose hits become candidates. The
+    links of the `expanded` best candidates are added before anything is chosen.
     """
 
-    chooses_sets = True  # each document for what those before it lack: see `Library.complete`
+    chooses_sets = True  # each document complements those before it: see `Library.complete`
 
     def __init__(
         self,
@@ -197,7 +198,7 @@ class BridgeRetriever:
     def choose(
         self, pools: Sequence[CandidatePool], *, k: int, filters: Filters = None
     ) -> HitLists:
-        """k candidates of each pool: CHOSEN_SINGLY one by one, the rest by one ranking."""
+        """k candidates of each pool: CHOSEN_SINGLY one by one, the rest in one ranking."""
         scores: list[list[float]] = [[] for _ in pools]
         for step in range(min(k, CHOSEN_SINGLY + 1)):
             if 0 < step <= self.hops:
@@ -222,7 +223,7 @@ class BridgeRetriever:
     def build_pools(
         self, questions: Sequence[str], *, filters: Filters = None
     ) -> list[CandidatePool]:
-        """The candidates of each question before any is held, in two queries to the store."""
+        """The candidates of each question before any is held, with two queries to the store."""
         names = self.links.question_names(questions)
         metadata: Sequence[Mentions | None] = [None] * len(questions)
         if self.vocabulary is not None:
@@ -259,7 +260,7 @@ class BridgeRetriever:
         filters: Filters,
         ids: Sequence[DocId],
     ) -> tuple[list[HitLists], dict[DocId, Document]]:
-        """Hits by words, by vectors, and by words among the sources and dates that are named."""
+        """Hits by words, by vectors, and by words restricted to the named sources and dates."""
         count, depth = len(questions), self.depth
         given = filters or [None] * count
         own = [
@@ -281,11 +282,11 @@ class BridgeRetriever:
         return lists, result.documents
 
     def _rescale(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-        """The vector hits on the scale that the ranker was fitted with."""
+        """The vector hits, rescaled to what the ranker was fitted with."""
         return hits
 
     def _bearers(self, names: Sequence[int]) -> dict[int, float]:
-        """The documents that bear these names; a name of n documents is worth 1 / n."""
+        """The documents that bear these names; a name shared by n documents counts 1 / n."""
         found: dict[int, float] = {}
         for name in names:
             bearers = self.links.bearers.row(name)[:NAMESAKES].tolist()
@@ -295,11 +296,11 @@ class BridgeRetriever:
     def expand(
         self, pools: Sequence[CandidatePool], filters: Filters, chosen: Sequence[Sequence[int]]
     ) -> None:
-        """Add the links of the chosen candidates to their pools, in one query to the store."""
+        """Add the links of the chosen candidates to their pools, with one query to the store."""
         self._join(pools, self._links_of(pools, chosen), filters)
 
     def follow(self, pools: Sequence[CandidatePool], filters: Filters = None) -> None:
-        """Add what newly held documents lead to: their links, and what their next queries find."""
+        """Add what newly held documents lead to: their links, and hits of their next queries."""
         reasons = self._links_of(pools, [pool.held for pool in pools])
         asked: list[tuple[int, str]] = []
         for at, pool in enumerate(pools):
@@ -321,7 +322,7 @@ class BridgeRetriever:
     def _links_of(
         self, pools: Sequence[CandidatePool], chosen: Sequence[Sequence[int]]
     ) -> list[Reasons]:
-        """For each pool the documents outside it that the chosen candidates link to."""
+        """For each pool, the documents outside it that the chosen candidates link to."""
         reasons: list[Reasons] = []
         for pool, positions in zip(pools, chosen):
             found: Reasons = {}
@@ -336,7 +337,7 @@ class BridgeRetriever:
         return reasons
 
     def _linked(self, row: int) -> Iterator[tuple[int, float]]:
-        """The documents that a document's names lead to, and what each link is worth."""
+        """The documents that a document's names lead to, and the weight of each link."""
         if row < 0:
             return
         links = self.links
@@ -348,7 +349,7 @@ class BridgeRetriever:
             bearers = links.bearers.row(name)[:NAMESAKES].tolist()
             for other in bearers:
                 found.setdefault(other, 1 / len(bearers))
-        # A name that no document bears leads to the few that mention it, the rarest first.
+        # A name that no document bears leads to the few documents that mention it, rarest first.
         unborne = mentioned[links.bearing[mentioned] == 0]
         sizes = np.diff(links.mentioners.starts)[unborne]
         for name in unborne[np.argsort(sizes, kind="stable")].tolist():

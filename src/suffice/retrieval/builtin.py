@@ -1,8 +1,8 @@
-"""The retrievers that come with suffice, by name: importing this module registers them.
+"""The built-in retrievers, by name. Importing this module registers them.
 
 Each is a function from a store to a retriever. `bridge` follows the links of the documents that
-were there when it was made; all others see what is written later. The retrievers of the papers'
-tables come with the research package.
+existed when it was created; all others see later writes. The retrievers of the papers' tables are
+in the research package.
 """
 
 from __future__ import annotations
@@ -96,10 +96,11 @@ def filtered(
 ) -> Retriever:
     """The nearest documents among those that pass the question's own metadata filter.
 
-    The sources and dates it knows are those in the store when it is made. Unless `strict`, other
-    documents fill up behind those that pass. Each source that the question names gets `per_source`
-    places among the first; 0 leaves the order alone. `today` is the clock for "yesterday"; an
-    `extractor` makes the filters in another way. A `reranker` reorders the first `depth` hits.
+    The known sources and dates are those in the store when the retriever is created. Unless
+    `strict`, other documents follow those that pass. Each source that the question names gets
+    `per_source` of the first places; 0 leaves the order unchanged. `today` is the clock for
+    "yesterday"; pass an `extractor` to make the filters in another way. A `reranker` reorders the
+    first `depth` hits.
     """
     vocabulary = Vocabulary.of_store(store)
     nearest = VectorSearch(store, _open_encoder(encoder))
@@ -127,8 +128,8 @@ def filtered_rerank(
 ) -> Retriever:
     """Multi-Meta-RAG: `filtered`, with its 20 nearest reordered by a cross-encoder.
 
-    The cross-encoder and the vectors weigh the same. `share=1, per_source=0` is the paper's way: it
-    finds the first report sooner and the second one less often.
+    The cross-encoder and the vectors have equal weight. `share=1, per_source=0` is what the paper
+    does: it finds the first report sooner and the second one less often.
     """
     return filtered(
         store,
@@ -155,9 +156,9 @@ def bridge(
 ) -> Retriever:
     """Documents chosen one by one along the names that link them, each for what it adds.
 
-    `links` are those of the store's documents as they are now; without them, every document is read
-    to find them. With `spread`, each source and day that the question names gets a place, where it
-    names several; the preset "quality" does not do that.
+    `links` are those of the store's current documents; without them, every document is read to find
+    them. With `spread`, each source and day that the question names gets a place, if it names
+    several; the preset "quality" does not do that.
     """
     if preset == "quality":  # a plug-in of the research package
         if ranker is not None:
@@ -177,14 +178,14 @@ def bridge(
         vocabulary=vocabulary,
         depth=depth,
     )
-    # Each further choice costs a round, and deeper ones brought nothing.
+    # Each further choice takes another round, and deeper ones brought no gain.
     return _spread(chosen, store, vocabulary, depth=10) if spread else chosen
 
 
 def _spread(
     retriever: Retriever, store: Store, vocabulary: Vocabulary, depth: int = 30
 ) -> Retriever:
-    """The retriever alone where no document has a source or a date."""
+    """Wrap the retriever, unless no document has a source or a date."""
     if not vocabulary.values["source"] and not vocabulary.days:
         return retriever
     return SpreadRetriever(retriever, store, vocabulary, depth=depth)

@@ -1,8 +1,8 @@
-"""The candidates of one question, and the features of each given those already held.
+"""The candidates of one question, and their features given the documents already held.
 
-Everything is an array over the candidates. What does not depend on the held set is computed when
-candidates join; the rest is computed for every pick from boolean tables: which words and names of
-the question a candidate has, and which names of the corpus it bears or mentions.
+Everything is an array over the candidates. Features that do not depend on the held set are computed
+when candidates are added. The rest is computed for every pick from boolean tables: which words and
+names of the question a candidate has, and which names of the corpus it bears or mentions.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
 K1, B = 1.2, 0.75
-CONTEXT_CHARS = 80  # before and after a mention that say why it is mentioned
-RARE_NAME = 0.3  # of `NameLinks.rarity`: more common ones say nothing
-ASKED_NAMES, ASKED_WORDS = 8, 4  # of a held document that its next query has
-MAX_CHARS = 4000  # of a text that are read: a long book must not hold up a search
+CONTEXT_CHARS = 80  # context before and after a mention
+RARE_NAME = 0.3  # of `NameLinks.rarity`: more common names say nothing
+ASKED_NAMES, ASKED_WORDS = 8, 4  # of a held document, in its next query
+MAX_CHARS = 4000  # read of a text: a long book must not delay a search
 _COMPARING = frozenset(
     "or both same than older younger earlier later first more less longer between".split()
 )
@@ -40,14 +40,15 @@ _COMPARING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One column of the ranker. `direction` is 1 where a higher value can only help."""
+    """One column of the ranker. `direction` is 1 if a higher value can only help."""
 
     name: str
     description: str
     direction: int = 0
 
 
-# What `bridge-quality` knows too: its reader was fitted before the bridge asked again.
+# The features that `bridge-quality` also has: its reader was fitted before the bridge made further
+# queries.
 BASE_FEATURES = (
     Feature("bm25", "BM25 with the question, divided by the best of the pool.", 1),
     Feature("bm25_rank", "One over the rank in the text search; 0 where it was not found.", 1),
@@ -93,7 +94,7 @@ TITLED_FEATURES = (
     Feature("shared_rarity", "How rare the rarest of these names is.", 1),
 )
 FEATURES = (
-    *TITLED_FEATURES,  # the rest is known where most candidates have no title, and 0 elsewhere
+    *TITLED_FEATURES,  # the rest is set only if most candidates have no title, otherwise 0
     Feature("fused", "What text and vector search together give it, divided by the best.", 1),
     Feature("fused_rank", "One over its rank by that; 0 where neither search found it.", 1),
     Feature("pairs", "Share of the question's pairs of neighbouring words that it has.", 1),
@@ -120,14 +121,14 @@ class QuestionTerms:
     metadata: Mentions | None = None
     words: int = 0
     compares: bool = False
-    asked: tuple[str, ...] = ()  # all its words
-    pairs: tuple[str, ...] = ()  # patterns of its neighbouring words
+    asked: tuple[str, ...] = ()  # all words of the question
+    pairs: tuple[str, ...] = ()  # patterns of neighbouring words
 
 
 def question_terms(
     question: str, names: Ints, links: NameLinks, metadata: Mentions | None = None
 ) -> QuestionTerms:
-    """The terms of a question. Weights are BM25's: a word in few documents weighs more."""
+    """The terms of a question. Weights are BM25's: a word in few documents has a higher weight."""
     words = tokens(question)
     stemmed: dict[str, str] = {}
     for word in words:
@@ -137,7 +138,7 @@ def question_terms(
     size = len(links.ids)
     counts = np.array([links.stems.get(one, 0) for one in stems], dtype=np.float32)
     weights = np.log1p((size - np.minimum(counts, size) + 0.5) / (counts + 0.5)).astype(np.float32)
-    # A stem matches every word that begins so; a short word or a number only itself.
+    # A stem matches every word that begins with it; a short word or a number matches only itself.
     patterns = tuple(f" {one}" if len(one) > 4 and one.isalpha() else f" {one} " for one in stems)
     weights = weights / (float(weights.sum()) or 1.0)
     compares = not _COMPARING.isdisjoint(words)
@@ -158,7 +159,7 @@ def question_terms(
 
 
 class CandidatePool:
-    """Candidates in the order they joined; `held` are the positions of those chosen, in order."""
+    """Candidates as they were added; `held` has the positions of those chosen, in order."""
 
     titled = True  # whether most of the first candidates have a title
 
@@ -174,13 +175,13 @@ class CandidatePool:
         self.ids: list[DocId] = []
         self.at: dict[DocId, int] = {}
         self.documents: list[Document] = []
-        self.reasons: list[Mapping[str, float]] = []  # who found each, with which score
+        self.reasons: list[Mapping[str, float]] = []  # which searches found each, with which score
         self.held: list[int] = []
-        self.expanded: set[int] = set()  # candidates whose links have joined
+        self.expanded: set[int] = set()  # candidates whose links were added
         self._marked, self._marked_expanded = 0, frozenset[int]()
-        self._read: dict[int, int] = {}  # how many candidates each held one was read against
+        self._read: dict[int, int] = {}  # how many candidates each held one was compared with
         self._rare_names: dict[int, tuple[list[str], Ints]] = {}  # of the held: see `_read_beside`
-        self.quality = np.zeros(0, np.float32)  # how good each looks by itself
+        self.quality = np.zeros(0, np.float32)  # of each candidate on its own
         self._bm25 = {hit.doc_id: rank for rank, hit in enumerate(bm25, 1)}
         self._dense = {hit.doc_id: (rank, hit.score or 0.0) for rank, hit in enumerate(dense, 1)}
         scores = [score for _, score in self._dense.values()]
@@ -189,15 +190,15 @@ class CandidatePool:
         self._found = bm25, dense
         self._texts: list[str] = []
         self._keys: list[str] = []
-        self._other_keys: list[list[str]] = []  # of a subject: other ways to write its name
-        self._rows: list[int] = []  # in the links, -1 for a document that came later
+        self._other_keys: list[list[str]] = []  # other spellings of a subject's name
+        self._rows: list[int] = []  # row in the links, -1 for a document added later
         self._has: Bools = np.zeros((0, len(question.patterns)), np.bool_)
         self._alike: Floats = np.zeros((0, len(question.patterns)), np.float32)
         self._base: Floats = np.zeros((0, len(FEATURES)), np.float32)
         self._raw_bm25: Floats = np.zeros(0, np.float32)
         self._metadata: list[frozenset[str]] = []
         self._context: Floats = np.zeros(0, np.float32)
-        self.asking = 0  # how many of the held have asked: see `next_query`
+        self.asking = 0  # how many of the held have made a query: see `next_query`
         self._asked: dict[DocId, float] = {}  # see `add_asked`
         self._beside: Floats = np.zeros((0, 2), np.float32)  # shared_context, shared_rarity
 
@@ -209,14 +210,14 @@ class CandidatePool:
         self.held.append(at)
 
     def mark(self) -> None:
-        """Remember the candidates of now, for `release`."""
+        """Remember the current candidates, for `release`."""
         self._marked, self._marked_expanded = len(self), frozenset(self.expanded)
 
     def release(self) -> None:
-        """Drop all held documents, and the candidates that joined since the mark."""
+        """Drop all held documents, and the candidates added since the mark."""
         self.held.clear()
         self._read.clear()
-        self._rare_names.clear()  # a position may be another candidate's next time
+        self._rare_names.clear()  # a position may belong to another candidate next time
         self.expanded = set(self._marked_expanded)
         end = self._marked
         if end < len(self):
@@ -241,7 +242,7 @@ class CandidatePool:
     def join(
         self, documents: Sequence[Document], reasons: Mapping[DocId, Mapping[str, float]]
     ) -> None:
-        """Add documents that are not in the pool yet; `reasons` say who found each."""
+        """Add documents that are not in the pool yet; `reasons` say which searches found each."""
         new = [document for document in documents if document.doc_id not in self.at]
         if not new:
             return
@@ -259,10 +260,10 @@ class CandidatePool:
         self._beside = np.concatenate([self._beside, np.zeros((len(new), 2), np.float32)])
 
     def next_query(self, at: int) -> str:
-        """What to ask with a candidate in hand: the question's words that it does not have, and the
-        names beside those that it has.
+        """The next query, given a candidate: the question's words that it lacks, and the names
+        close to those that it has.
 
-        Where it has no such name, its rarest words there. Empty where it says nothing new.
+        If there is no such name, its rarest words there. Empty if it says nothing new.
         """
         question = self.question
         known = set(question.stems)
@@ -277,23 +278,23 @@ class CandidatePool:
         return " ".join((*missing, *found[:ASKED_NAMES])) if found else ""
 
     def _best_sentences(self, text: str) -> list[str]:
-        """The two sentences that cover most of the question, the best first."""
+        """The two sentences that cover most of the question, best first."""
         weights = self.question.weights
         cut = _SENTENCE.split(text[:MAX_CHARS])
         return sorted(cut, key=lambda one: -self._weight_in(_pad(one), weights))[:2]
 
     def _weight_in(self, text: str, weights: Floats) -> float:
-        """The weights of the question's words that a padded text has."""
+        """The total weight of the question's words in a padded text."""
         patterns = self.question.patterns
         return float(sum(weight for one, weight in zip(patterns, weights) if one in text))
 
     def add_asked(self, hits: Sequence[Hit]) -> None:
-        """What the query of a held document found, best first."""
+        """Record what the query of a held document found, best first."""
         for rank, hit in enumerate(hits, 1):
             self._asked[hit.doc_id] = max(self._asked.get(hit.doc_id, 0.0), 1 / rank)
 
     def _describe(self, new: Sequence[Document]) -> None:
-        """Words, ranks and metadata: what a candidate is worth without the others."""
+        """Words, ranks and metadata: the features of a candidate on its own."""
         question = self.question
         texts = [_pad(one.text[:MAX_CHARS]) for one in new]
         variants = [[one.title] if one.title else subject_names(one.text) or [""] for one in new]
@@ -335,7 +336,7 @@ class CandidatePool:
     def _describe_untitled(
         self, new: Sequence[Document], texts: Sequence[str], has: Bools, base: Floats
     ) -> None:
-        """What a candidate says, read more closely: there are no titles to trust."""
+        """Features from a closer reading of the text: there are no titles to rely on."""
         question = self.question
         base[:, COLUMN["untitled"]] = 1
         fused = [self._fused.get(one.doc_id, (0.0, 0.0)) for one in new]
@@ -361,12 +362,12 @@ class CandidatePool:
         return max(self._weight_in(_pad(one), self.question.weights) for one in cut)
 
     def _link(self) -> None:
-        """What follows from names and titles, for all candidates: a new one may name an old one."""
+        """Features from names and titles, for all candidates: a new one may name an old one."""
         links, n = self.links, len(self)
         rows = np.array(self._rows, dtype=np.int64)
         borne, self._bearer = links.borne.gather(rows)
         mentioned, self._mentioner = links.mentioned.gather(rows)
-        # Names as small numbers, so that properties of names are small tables.
+        # Renumber the names, so that properties of names are small tables.
         self._names, codes = np.unique(np.concatenate([borne, mentioned]), return_inverse=True)
         self._borne, self._mentioned = codes[: len(borne)], codes[len(borne) :]
         self._in_question = np.isin(self._names, self.question.names)
@@ -383,7 +384,7 @@ class CandidatePool:
         mine = self._in_question[self._borne]
         name, bearer = self._borne[mine], self._bearer[mine]
         base[:, COLUMN["named"]] = _highest(bearer, self._share[name], n)
-        # 1 for the best by BM25 of those that bear each name of the question.
+        # 1 for the best by BM25 among those that bear each name of the question.
         order = np.lexsort((bearer, -bm25[bearer], name))
         first = np.flatnonzero(np.diff(name[order], prepend=-1))
         best = np.zeros(n, np.float32)
@@ -394,7 +395,7 @@ class CandidatePool:
         self._settled = False
 
     def _settle(self) -> None:
-        """What candidates say of one another: only when a choice needs it, since it is slow."""
+        """Features between candidates. Slow, so computed only when a choice needs them."""
         base = self._base
         # Which of the question's names each candidate bears or mentions: (candidates, names).
         column = np.full(len(self._names), -1, np.int64)
@@ -421,12 +422,12 @@ class CandidatePool:
         self._settled = True
 
     def _divide_by_namesakes(self, values: Floats) -> Floats:
-        """Each value divided by the highest of the candidates with the same title."""
+        """Each value divided by the highest among the candidates with the same title."""
         top = _highest(self._title, values, int(self._title.max()) + 1)[self._title]
         return np.divide(values, top, out=np.zeros_like(values), where=top > 0)
 
     def _best_two(self, names: Ints, candidates: Ints) -> tuple[Ints, Ints]:
-        """For each name the best and the second best candidate that has it, -1 for none."""
+        """For each name, the best and second-best candidate that has it; -1 for none."""
         order = np.lexsort((-self.quality[candidates], names))
         name, who = names[order], candidates[order]
         start = np.flatnonzero(np.diff(name, prepend=-1))
@@ -439,14 +440,14 @@ class CandidatePool:
     def _support(
         self, two: tuple[Ints, Ints], names: Ints, candidates: Ints, worth: Floats
     ) -> Floats:
-        """For each candidate the best other one that shares a name: its quality times the worth."""
+        """For each candidate, the best other one that shares a name, by quality times weight."""
         best, second = two[0][names], two[1][names]
         other = np.where(best != candidates, best, second)
         value = np.where(other >= 0, self.quality[other] * worth[names], 0).astype(np.float32)
         return _highest(candidates, value, len(self))
 
     def _read_held(self) -> None:
-        """Read the held documents for what they say of candidates that have joined since."""
+        """Compare the held documents with the candidates added since."""
         for at in self.held:
             if (start := self._read.get(at, 0)) < len(self):
                 self._read_context(at, range(start, len(self)))
@@ -463,7 +464,7 @@ class CandidatePool:
                     self._context[other] = max(self._context[other], share)
 
     def _read_beside(self, at: int, start: int) -> None:
-        """How much of the rest of the question stands beside a rare name that a held one has."""
+        """How much of the rest of the question is next to a rare name that a held document has."""
         keys, numbers = self._names_of(at)
         if not len(numbers):
             return
@@ -476,7 +477,7 @@ class CandidatePool:
             return
         rest = np.where(self._has[at], 0, self.question.weights)
         most = float(rest.sum())
-        # The rarest first: most of the others then cannot change anything and need no reading.
+        # Rarest first: most of the others then cannot change anything and need no reading.
         pairs = pairs[np.argsort(-self._rarity[self._mentioned[pairs]], kind="stable")]
         for name, other in zip(self._mentioned[pairs].tolist(), self._mentioner[pairs].tolist()):
             worth, best = float(self._rarity[name]), self._beside[other]
@@ -564,13 +565,13 @@ class CandidatePool:
 
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-# ASCII signs as blanks; bytes above, which spell other letters in UTF-8, stay.
+# ASCII punctuation becomes blanks; bytes above 127, which are other letters in UTF-8, stay.
 _BLANKED = bytes(one if one > 127 or chr(one).isalnum() else 32 for one in range(256))
 _OTHER_SIGNS = re.compile("[–—‘’“”…]")
 
 
 def _around(text: str, key: str) -> str:
-    """The words around the first place of a key in a padded text; empty where it is not there."""
+    """The words around the first occurrence of a key in a padded text; empty if there is none."""
     found = text.find(key)
     return (
         text[max(0, found - CONTEXT_CHARS) : found + len(key) + CONTEXT_CHARS] if found >= 0 else ""
@@ -578,7 +579,7 @@ def _around(text: str, key: str) -> str:
 
 
 def _pad(text: str) -> str:
-    """The words in lower case between blanks; outside ASCII by a quicker rule than `tokens`."""
+    """The words in lower case between blanks; outside ASCII by a faster rule than `tokens`."""
     if text.isascii():
         return " " + " ".join(tokens(text)) + " "
     encoded = text.casefold().encode("utf-8", "surrogatepass").translate(_BLANKED)
@@ -592,7 +593,7 @@ def _count(texts: Sequence[str], patterns: Sequence[str]) -> Floats:
 
 
 def _fuse(bm25: Sequence[Hit], dense: Sequence[Hit]) -> dict[DocId, tuple[float, float]]:
-    """Each hit's score as `hybrid` fuses them, divided by the best, and one over its rank."""
+    """Each hit's score as fused by `hybrid`, divided by the best, and one over its rank."""
     at: dict[DocId, int] = {}
     for hit in (*bm25, *dense):
         at.setdefault(hit.doc_id, len(at))
@@ -607,7 +608,7 @@ def _fuse(bm25: Sequence[Hit], dense: Sequence[Hit]) -> dict[DocId, tuple[float,
 
 
 def _highest(group: Ints, values: Floats, count: int) -> Floats:
-    """The highest value of each group, 0 where it has none: (count,)."""
+    """The highest value of each group, 0 if it has none: (count,)."""
     top = np.zeros(count, np.float32)
     np.maximum.at(top, group, values)
     return top

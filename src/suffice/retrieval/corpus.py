@@ -1,4 +1,4 @@
-"""Documents in order, their metadata as columns, and long documents cut into chunks.
+"""Documents in order, their metadata as columns, and long documents split into chunks.
 
 Rows are positions in the order of the documents, so scores, masks and columns always line up.
 """
@@ -21,7 +21,7 @@ from suffice.types import Condition, DocId, Document, Field, Filter
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-UNDATED = np.int32(-(2**30))  # so far from every real day that no date window reaches it
+UNDATED = np.int32(-(2**30))  # so far from any real day that no date window includes it
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Column:
 
     @cached_property
     def documents(self) -> RaggedRows:
-        """The documents that carry each value, in order."""
+        """The documents that have each value, in order."""
         return self.codes.inverted(len(self.values))
 
 
@@ -152,24 +152,24 @@ def field_values(document: Document, field: Field) -> tuple[str, ...]:
 
 
 def searchable_text(document: Document) -> str:
-    """What text search and encoders see of a document: title, then text."""
+    """The text that text search and encoders see: title, then text."""
     if document.title and document.text:
         return f"{document.title}\n{document.text}"
     return document.title or document.text
 
 
 # A word, a character of a script without spaces, or a punctuation mark. The limit of 64 splits text
-# without any space.
+# without spaces.
 _TOKEN = re.compile(rf"[{CJK}]|[^\W{CJK}]{{1,64}}|[^\w\s]")
 
 
 def chunk_documents(
     documents: Iterable[Document], *, tokens: int = 256, overlap: int = 32
 ) -> Iterator[Document]:
-    """Cut long documents into chunks of at most `tokens` tokens that share `overlap` of them.
+    """Split long documents into chunks of at most `tokens` tokens, with `overlap` tokens in common.
 
     A chunk has the id "parent#0", "parent#1", ..., its parent's title and metadata, and a slice of
-    the text. Short documents and documents that are chunks already stay as they are.
+    the text. Short documents and existing chunks stay unchanged.
     """
     if tokens < 1 or not 0 <= overlap < tokens:
         raise InputError(

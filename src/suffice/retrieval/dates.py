@@ -1,12 +1,12 @@
 """Which days a question asks about: "on October 7, 2023", "between October and December 2023".
 
 A relation counts only directly before the date: "after the report published on October 31, 2023"
-names a day, not a range. A bare year is a date only after such a word ("in 2023"), since most
+names a day, not a range. A bare year is a date only after such a word ("in 2023"), because most
 four-digit numbers are something else.
 
-With a clock, "yesterday", "in the last two weeks", "last Monday" and "in October" are read too. A
-month without its year is the latest one that is not in the future, and counts only after a word
-about time, since "May" and "March" are words too.
+With a clock, "yesterday", "in the last two weeks", "last Monday" and "in October" are understood,
+too. A month without a year is the latest one that is not in the future. It counts only after a word
+about time, because "May" and "March" are also ordinary words.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ONE_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class DateRange:
-    """First and last day, both included; None where it is open."""
+    """First and last day, both included; None if open."""
 
     first: date | None
     last: date | None
@@ -68,19 +68,19 @@ _RELATION = re.compile(
 )
 _OPENING = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _JOINT = re.compile(r"\s*,?\s*(?:and|to|until|till|through|[-–—])\s*", re.IGNORECASE)
-# "between October 1 and ...", "from October to ...": the year is only after the second date.
+# "between October 1 and ...", "from October to ...": only the second date has a year.
 _START_WITHOUT_YEAR = re.compile(
     r"\b(?:between|from)\s+(?P<start>[^\W\d_]{3,9}\.?(?:\s+\d{1,2}(?:st|nd|rd|th)?)?)"
     r"\s*,?\s*(?:and|to|until|till|through|[-–—])\s*$",
     re.IGNORECASE,
 )
-_MAX_RELATION_CHARS = 60  # looking back further would make long texts quadratic
+_MAX_RELATION_CHARS = 60  # looking back further would be quadratic for long texts
 
 
 def question_dates(question: str, *, span: DateRange, today: date | None = None) -> QuestionDates:
     """The dates in a question. A bare year outside `span`, the corpus's dates, is ignored.
 
-    `today` is the clock for "yesterday"; without it such words are ignored.
+    `today` is the clock for "yesterday"; without it, such words are ignored.
     """
     found = dict.fromkeys(_date_ranges(question, span, today))
     named = tuple(one for one, excluded in found if not excluded)
@@ -150,7 +150,7 @@ def _start_without_year(before: str, end: DateMention) -> date | None:
 
 
 def _is_year(mention: DateMention) -> bool:
-    """Whether it is a four-digit number; "last year" is longer, and surely a date."""
+    """Whether it is a four-digit number. "last year" is longer, and certainly a date."""
     return mention.end - mention.start == 4
 
 
@@ -191,7 +191,7 @@ _MONTH_WITHOUT_YEAR = re.compile(
 def relative_dates(
     question: str, today: date, *, taken: Sequence[DateMention] = ()
 ) -> list[DateMention]:
-    """What the question names by the clock, unless it overlaps one of `taken`."""
+    """Dates relative to the clock, unless they overlap one of `taken`."""
     found = []
     for match in _RELATIVE.finditer(question):
         try:

@@ -1,7 +1,7 @@
 """Encoders: texts as unit vectors.
 
-The default encoder is wordllama: static word-piece vectors that ship with its package and need
-numpy alone. `BlockEncoder` encodes in blocks, in this process or on other machines.
+The default encoder is wordllama: static word-piece vectors that ship with its package and need only
+numpy. `BlockEncoder` encodes in blocks, in this process or on other machines.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from suffice.retrieval.ranking import (
     Scores,
 )
 
-BATCH = 1024  # texts that WordLlamaEncoder counts the words of at once
-BLOCK_TEXTS = 256  # texts in one block of a BlockEncoder
-MAX_WORD_CHARS = 256  # longer runs of letters are cut: splitting into pieces is worse than linear
-MAX_GATHERED = 4096  # word vectors that are summed at once
+BATCH = 1024  # texts whose words WordLlamaEncoder counts at once
+BLOCK_TEXTS = 256  # texts per block of a BlockEncoder
+MAX_WORD_CHARS = 256  # longer runs of letters are split: the tokenizer is slower than linear
+MAX_GATHERED = 4096  # word vectors summed at once
 PROBE = ("Ada Lovelace was taught by Augustus De Morgan.", "Who taught the teacher of Ada?")
 
 Floats = npt.NDArray[np.floating[Any]]
 
 
 def unit_vectors(vectors: npt.NDArray[Any]) -> Scores:
-    """Each row at length one, float32; a row of zeros stays one."""
+    """Each row normalized to length one, float32; a row of zeros stays zero."""
     rows = np.asarray(vectors, dtype=np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: Scores = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
@@ -45,17 +45,17 @@ def unit_vectors(vectors: npt.NDArray[Any]) -> Scores:
 
 
 class WordLlamaEncoder:
-    """The mean of a text's word-piece vectors, at length one. Whitespace carries no meaning.
+    """The mean of a text's word-piece vectors, normalized. Whitespace has no effect.
 
-    The mean is a sum of word vectors: each distinct word of a batch is cut into pieces once, and a
-    text costs no more than counting its words.
+    The mean is a sum of word vectors: each distinct word of a batch is tokenized once, and a text
+    costs no more than counting its words.
     """
 
     name = "wordllama"
     dimension = 256
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Scores:
-        """(texts, 256); a text without a word gives zeros. Questions are encoded like documents."""
+        """(texts, 256); a text without words gives zeros. Questions are encoded like documents."""
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
@@ -88,16 +88,16 @@ class WordLlamaEncoder:
         root = logging.getLogger()
         handlers, level = root.handlers[:], root.level
         try:
-            import wordllama  # late: slow to import
+            import wordllama  # lazy: slow to import
         except ModuleNotFoundError as error:
             raise MissingExtraError("searching by vectors of wordllama", extra="vectors") from error
 
-        root.handlers[:] = handlers  # importing it configures everybody's logging
+        root.handlers[:] = handlers  # importing it reconfigures the root logger
         root.setLevel(level)
         return _load_wordllama(Path(str(wordllama.__file__)).parent)
 
 
-@cache  # encoders of one process share it: loading takes longer than encoding a thousand texts
+@cache  # shared in a process: loading takes longer than encoding a thousand texts
 def _load_wordllama(folder: Path) -> tuple[Any, Scores]:
     import wordllama
 
@@ -107,7 +107,7 @@ def _load_wordllama(folder: Path) -> tuple[Any, Scores]:
 
 
 def _words(text: str) -> Iterator[str]:
-    # A lone surrogate, as broken JSON escapes leave it, would stop the tokenizer.
+    # A lone surrogate, from broken JSON escapes, would stop the tokenizer.
     for word in text.encode("utf-8", "replace").decode("utf-8").split():
         yield from (
             word[start : start + MAX_WORD_CHARS] for start in range(0, len(word), MAX_WORD_CHARS)
@@ -115,7 +115,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _weighted_sums(vectors: Scores, rows: RaggedRows, weights: Scores) -> Scores:
-    """For each row the weighted sum of its vectors, added one by one: (rows, dimension)."""
+    """For each row, the weighted sum of its vectors, added one by one: (rows, dimension)."""
     sums = np.zeros((len(rows), vectors.shape[1]), np.float32)
     sizes = np.diff(rows.starts)
     for size in np.unique(sizes[sizes > 0]).tolist():  # rows of one size are summed together
@@ -126,7 +126,7 @@ def _weighted_sums(vectors: Scores, rows: RaggedRows, weights: Scores) -> Scores
                 inside = np.arange(first, min(first + MAX_GATHERED, size))
                 at = rows.starts[chosen, None] + inside
                 part, weight = vectors[rows.values[at]], weights[at]
-                if first:  # a very long row goes on from the sum so far
+                if first:  # a very long row continues from the sum so far
                     part = np.concatenate([sums[chosen, None], part], axis=1)
                     weight = np.pad(weight, ((0, 0), (1, 0)), constant_values=1)
                 sums[chosen] = np.einsum("rn,rnd->rd", weight, part)
@@ -138,10 +138,10 @@ ENCODERS.add("wordllama", WordLlamaEncoder)
 
 @dataclass(frozen=True)
 class PortableEncoder:
-    """An encoder by name, to be opened in other processes; the loaded one does not travel."""
+    """An encoder by name, opened in each process; the loaded model is not pickled."""
 
     name: str
-    fingerprint: str  # a hash of its vectors of the PROBE
+    fingerprint: str  # a hash of its vectors for PROBE
     loaded: Encoder | None = None
 
     @classmethod
@@ -149,7 +149,7 @@ class PortableEncoder:
         return cls(name, _fingerprint(encoder), encoder)
 
     def open(self) -> Encoder:
-        """NotReadyError where the encoder of this name gives other vectors here."""
+        """NotReadyError if the encoder of this name gives different vectors here."""
         if self.loaded is not None:
             return self.loaded
         encoder = ENCODERS.get(self.name)()

@@ -1,18 +1,18 @@
-"""Metadata filters: their grammar, and filters made from a question.
+"""Metadata filters: their syntax, and filters made from a question.
 
     {"source": {"$in": ["The Verge", "Engadget"]},
      "published_at": {"$gte": "2023-10-01", "$lt": "November 2023"}}
 
 Fields: source, category, entities, published_at. Operators: $in, $nin, $eq, $ne, and for dates $gt,
-$gte, $lt, $lte; a plain value means $eq; `$and` at the top joins several filters. Dates are ISO
-days or words ("October 31, 2023"); a month or a year stands for all its days. A null in a list
-means "or no such field", as in MongoDB, and makes the whole filter lenient.
+$gte, $lt, $lte. A plain value means $eq; `$and` at the top level joins several filters. Dates are
+ISO days or words ("October 31, 2023"); a month or a year means all its days. A null in a list means
+"or no such field", as in MongoDB, and makes the whole filter lenient.
 
 A filter made from a question is a guess: it is lenient, and `soft_filter` never lets it empty the
 result. `VocabularyExtractor` uses the names of the corpus. `ModelExtractor` asks a language model,
-as Multi-Meta-RAG does, and checks the answer: a wrong operator or field name is fixed where the
-meaning is plain; a value that the corpus does not know, or that the question does not mention, is
-dropped. The notes say so. The question itself is never rewritten.
+as Multi-Meta-RAG does, and checks the answer. A wrong operator or field name is fixed if the
+meaning is clear; a value that the corpus does not have, or that the question does not mention, is
+dropped. Notes report both. The question itself is never rewritten.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from suffice.text import date_mentions, tokens
 from suffice.types import FIELDS, Condition, Extraction, Field, Filter, Operator
 
 MAX_VALUES = 10_000
-FILTERED_FIELDS: tuple[Field, ...] = ("source", "published_at")  # of a question's own filter
+FILTERED_FIELDS: tuple[Field, ...] = ("source", "published_at")  # in filters made from questions
 _LISTS: dict[str, Operator] = {"$in": "$in", "$nin": "$nin", "$eq": "$in", "$ne": "$nin"}
 _BOUNDS = ("$gt", "$gte", "$lt", "$lte")
 _EXAMPLE = (
@@ -44,10 +44,10 @@ _EXAMPLE = (
 def parse_filter(
     filter: Mapping[str, Any], vocabulary: Vocabulary, *, skip_unknown: bool = False
 ) -> Filter:
-    """The filter that a mapping describes, in the spelling of the corpus.
+    """Parse a filter, with values spelled as in the corpus.
 
-    A name that the corpus does not know is an error, or left out with `skip_unknown`; a list of
-    only unknown names then is no condition. "Fox News" stands for all sources that begin so.
+    A name that the corpus does not have is an error; with `skip_unknown` it is left out, and a list
+    of only unknown names becomes no condition. "Fox News" matches all sources that begin with it.
     """
     parser = _FilterParser(vocabulary, skip_unknown)
     conditions = dict.fromkeys(parser.parse(filter))
@@ -140,8 +140,8 @@ class _FilterParser:
         if operator == "$in" and len(spans) == 1 and spans[0].first != spans[0].last:
             yield from (_bound("$gte", spans[0]), _bound("$lte", spans[0]))
             return
-        # Conditions are joined by "and", so several months cannot be several ranges: they become
-        # the days in them that the corpus has.
+        # Conditions are joined by "and", so several months cannot be several ranges. Use the days
+        # of the corpus that are in them.
         days: dict[str, None] = {}
         for span in spans:
             if span.first == span.last:
@@ -166,7 +166,7 @@ def _parse_date(value: Any) -> DateRange:
     if isinstance(value, str) and len(value) <= 100:
         found = date_mentions(value)
         rest = value[: found[0].start] + value[found[0].end :] if len(found) == 1 else "?"
-        if not rest.strip() or rest.startswith("T"):  # the time of "2023-10-07T12:00:00" is ignored
+        if not rest.strip() or rest.startswith("T"):  # ignore the time of "2023-10-07T12:00:00"
             return DateRange(found[0].first, found[0].last)
     raise InputError(
         f"published_at is compared with {_shorten(value)}, expected a date",
@@ -193,7 +193,7 @@ def _bound(operator: str, span: DateRange) -> Condition:
 
 
 def date_bounds(conditions: Iterable[Condition]) -> tuple[str, str]:
-    """The first and last ISO day that pass the ranges; "" and the last day of all where open."""
+    """The first and last ISO day that pass the ranges; "" and the last possible day if open."""
     ranges = [(one.operator, one.values[0]) for one in conditions if one.operator in _BOUNDS]
     since = max((day for operator, day in ranges if operator == "$gte"), default="")
     until = min((day for operator, day in ranges if operator == "$lte"), default=str(date.max))
@@ -211,7 +211,7 @@ def filter_for(
     """Multi-Meta-RAG's filter for what a question names: sources and dates, or other `fields`.
 
     Days alone become a list; with a range among the dates, everything from the earliest to the
-    latest passes. Lenient: documents without a source pass a question that names its sources.
+    latest passes. If lenient, documents without a source pass a question that names its sources.
     """
     lists: tuple[tuple[Field, Operator, tuple[str, ...]], ...] = (
         ("source", "$in", mentions.sources),
@@ -247,9 +247,9 @@ def _date_conditions(mentions: Mentions) -> Iterator[Condition]:
 
 
 MAX_LISTED = 300  # sources in the prompt; a longer list costs more than it helps
-MAX_ANSWER_VALUES = 8  # in one list of the answer: a small model might never close the bracket
-MAX_TRIED = 100  # values of one list of the answer that are read
-MAX_FAILURES_IN_A_ROW = 2  # after which the model is not asked again: each wait costs a time-out
+MAX_ANSWER_VALUES = 8  # per list of the answer: a small model might never close the bracket
+MAX_TRIED = 100  # values read from one list of the answer
+MAX_FAILURES_IN_A_ROW = 2  # then stop asking the model: each failure costs a timeout
 MAX_ANSWER_CHARS = 20_000
 _ANY_DAY = date(2000, 7, 1)  # whether a question mentions time does not depend on the clock
 
@@ -257,11 +257,11 @@ _ANY_DAY = date(2000, 7, 1)  # whether a question mentions time does not depend 
 class VocabularyExtractor:
     """Makes the filter from what a question names: sources, days and ranges, or other `fields`.
 
-    A date without a document is most often the date of an event ("its launch in June 2017"): it is
+    A date without a document is usually the date of an event ("its launch in June 2017"): it is
     left out, with a note. So is a range that contains every document ("before 2030").
 
     `slack_days` widens ranges with an open end: "after October 31" may include the report of that
-    day, and time zones differ. `today` is the clock for "yesterday"; without it such words are
+    day, and time zones differ. `today` is the clock for "yesterday"; without it, such words are
     ignored.
     """
 
@@ -279,12 +279,12 @@ class VocabularyExtractor:
         self._slack = timedelta(days=slack_days)
 
     def extract(self, questions: Sequence[str]) -> list[Extraction]:
-        """One extraction a question; its filter is empty where the question names nothing."""
+        """One extraction per question; its filter is empty if the question names nothing."""
         mentions = self.vocabulary.mentions(questions, today=self.clock)
         return [self.of_mentions(one) for one in mentions]
 
     def of_mentions(self, mentions: Mentions) -> Extraction:
-        """The same for a question that was read before."""
+        """The same for a question that was already parsed."""
         vocabulary = self.vocabulary
         spans = [
             *(DateRange(day, day) for day in mentions.days),
@@ -366,7 +366,7 @@ Answer:"""
 class ModelExtractor:
     """Filters by a language model, checked against the vocabulary; each question is asked once.
 
-    `fallback` decides where the model does not: by default a VocabularyExtractor.
+    `fallback` decides if the model does not; by default a VocabularyExtractor.
     """
 
     name = "model"
@@ -389,7 +389,7 @@ class ModelExtractor:
         self._remember = remember
 
     def extract(self, questions: Sequence[str]) -> list[Extraction]:
-        """One extraction a question. A failure of the model is a note, never an error."""
+        """One extraction per question. A failure of the model is a note, never an error."""
         failures = 0
         found: dict[str, Extraction] = {}
         for question in dict.fromkeys(questions):
@@ -421,7 +421,7 @@ class ModelExtractor:
         return self._cache[question]
 
     def prompt(self, question: str) -> str:
-        """The rules, the sources the model may name, three examples, the question."""
+        """The prompt: rules, the sources the model may name, three examples, the question."""
         sources = self.vocabulary.values["source"][:MAX_LISTED]
         first, second = [*sources[:2], "The Daily", "The Weekly"][:2]
         return PROMPT.format(
@@ -437,7 +437,7 @@ class ModelExtractor:
 def filter_schema(
     vocabulary: Vocabulary, fields: Sequence[Field] = FILTERED_FIELDS
 ) -> dict[str, Any]:
-    """The JSON schema of an answer: known names where they can be listed, else bounded texts."""
+    """The JSON schema of an answer: known names if they can be listed, else bounded strings."""
     day = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
     properties: dict[str, Any] = {}
     for field in fields:
@@ -488,7 +488,7 @@ def parse_answer(
     ]
     try:
         whole = parse_filter({"$and": parts}, vocabulary) if parts else Filter()
-    except InputError as error:  # two ends of a range that exclude each other
+    except InputError as error:  # a range whose ends exclude each other
         notes.append(f"dropped the dates: {error}")
         parts = [one for one in parts if "published_at" not in one]
         whole = parse_filter({"$and": parts}, vocabulary) if parts else Filter()
@@ -496,7 +496,7 @@ def parse_answer(
 
 
 def _find_object(answer: str) -> Mapping[str, Any]:
-    """The first object in an answer, as JSON or as Python writes it, whatever surrounds it."""
+    """The first object in an answer, in JSON or Python syntax, whatever surrounds it."""
     start, end = answer.find("{"), answer.rfind("}")
     missing = InputError(f"no JSON object in {answer[:80]!r}")
     if start < 0 or end < start or len(answer) > MAX_ANSWER_CHARS:
@@ -555,7 +555,7 @@ def _operators(field: Field, operand: Any, notes: list[str]) -> list[tuple[str, 
 def _valid_parts(
     field: Field, operator: str, operand: Any, vocabulary: Vocabulary, notes: list[str]
 ) -> list[dict[str, Any]]:
-    """The valid values of one operator; each is tried alone, so a wrong one drops no other."""
+    """The valid values of one operator. Each is tried alone, so a wrong one drops no other."""
     operator = {"$eq": "$in", "$ne": "$nin"}.get(operator, operator)
     several = operator in ("$in", "$nin")
     values = list(operand) if isinstance(operand, list | tuple) else [operand]

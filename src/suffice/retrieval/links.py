@@ -1,8 +1,9 @@
-"""Mention links: document a links to b when a's text names b's title.
+"""Mention links: document a links to b if a's text contains b's title.
 
-Built once, linear in the text. Titles match on whole words, longest first; a title that could be a
-common word ("Saw", "less") must be used as a name: see `suffice.retrieval.phrase_matcher`. Which
-titles are common words is counted on the way, so doubtful mentions are decided at the end.
+Built once, in time linear in the text. Titles match on whole words, longest first. A title that
+could be a common word ("Saw", "less") must be used as a name: see
+`suffice.retrieval.phrase_matcher`. Which titles are common words is counted during the pass, so
+doubtful mentions are decided at the end.
 
 A title that several documents share links to all of them, up to NAMESAKES; the ranker decides. No
 document links to itself or to another of the same title.
@@ -83,7 +84,7 @@ class TitleIndex:
         return self._matcher.find(texts)
 
     def can_name(self, match: PhraseMatch) -> bool:
-        """Whether a match is a name without asking the corpus: doubt counts against "less"."""
+        """Whether a match is a name, judged without the corpus: a doubtful "less" is not."""
         return match.sure or match.phrase not in self._small
 
 
@@ -106,15 +107,15 @@ def mention_links(documents: Iterable[Document], titles: TitleIndex) -> MentionL
 def mention_links_in_blocks(
     documents: Iterable[Document], titles: Sequence[tuple[DocId, str]], run: JobRunner
 ) -> MentionLinks:
-    """The same, block by block wherever `run` runs them; `titles` are those of the index."""
+    """The same in blocks, wherever `run` runs them; `titles` are those of the index."""
     key = hashlib.sha256(json.dumps(titles).encode()).hexdigest()
     job = Job("finding links", _block_mentions, titles, TitleIndex, key=key)
     blocks = split_into_blocks(documents, BLOCK_DOCUMENTS, chars=lambda one: len(one.text))
     return _join_links(TitleIndex(titles), chain.from_iterable(run(job, blocks)))
 
 
-# The position of a document, the titles it names (in the order of its text; a doubtful one as ~n),
-# those it has as common words, and those with a capital. A list: blocks travel as JSON.
+# The position of a document, the titles it names (in text order; a doubtful one as ~n), those it
+# uses as common words, and those with a capital. A list, because blocks are sent as JSON.
 _Mentions = list[Any]
 
 
@@ -161,7 +162,7 @@ def _join_links(titles: TitleIndex, found: Iterable[_Mentions]) -> MentionLinks:
 
 
 def _group(groups: npt.NDArray[np.int32], count: int) -> RaggedRows:
-    """The positions of each group's members, in order. -1 is no group."""
+    """The positions of each group's members, in order. -1 means no group."""
     members = np.argsort(groups, kind="stable")
     members = members[np.searchsorted(groups[members], 0) :]
     return RaggedRows.from_sizes(np.bincount(groups[members], minlength=count), members)
@@ -169,7 +170,7 @@ def _group(groups: npt.NDArray[np.int32], count: int) -> RaggedRows:
 
 @dataclass(frozen=True)
 class MentionLinks:
-    """Document i names targets[starts[i]:starts[i + 1]], in the order of its text."""
+    """Document i names targets[starts[i]:starts[i + 1]], in text order."""
 
     ids: tuple[DocId, ...]
     starts: npt.NDArray[np.int64]
@@ -179,11 +180,11 @@ class MentionLinks:
         return len(self.targets)
 
     def out(self, doc_ids: Sequence[DocId]) -> list[tuple[DocId, ...]]:
-        """For each document those that it names; an unknown one names nothing."""
+        """For each document, those that it names; an unknown one names nothing."""
         return self._follow(doc_ids, RaggedRows(self.starts, self.targets))
 
     def into(self, doc_ids: Sequence[DocId]) -> list[tuple[DocId, ...]]:
-        """For each document those that name it, in document order."""
+        """For each document, those that name it, in document order."""
         return self._follow(doc_ids, self._sources)
 
     @cached_property
@@ -210,7 +211,7 @@ class MentionLinks:
 
     @classmethod
     def load(cls, path: Path) -> MentionLinks:
-        """Links that `save` wrote; DataError where a file is damaged."""
+        """Load links written by `save`; DataError if a file is damaged."""
         path = Path(path)
         open_artefact(path, kind=_KIND, version=_VERSION, rebuild=_REBUILD)
         starts = read_array(path / "starts.npy", hint=_REBUILD)

@@ -1,6 +1,6 @@
 """A store in memory, with BM25 and vectors. For notebooks, tests and evaluation.
 
-Every write starts a new generation. Reads use an immutable view of one generation, made at the
+Every write starts a new generation. Reads use an immutable view of one generation, created at the
 first read after a write, so a read never sees half a write.
 """
 
@@ -54,8 +54,8 @@ class Bm25:
     A word counts once however often the question repeats it. Unknown words are ignored.
     """
 
-    # A term in more documents is kept as a full row, at most four times the memory: adding a whole
-    # row is several times faster than adding to many single documents.
+    # Terms in more documents than this share are stored as full rows, at most four times the
+    # memory: adding a whole row is several times faster than adding to many single documents.
     COMMON = 1 / 8
 
     def __init__(
@@ -111,12 +111,12 @@ class Bm25:
 def _bm25_index(
     rows: list[list[int]], terms: dict[str, int], k1: float, b: float
 ) -> tuple[RaggedRows, RaggedRows]:
-    """For each term the documents with it, and what it adds to the score of each."""
+    """For each term the documents that contain it, and what it adds to the score of each."""
     if not terms:  # bm25s divides by the mean length
         return RaggedRows.from_sizes([], np.zeros(0)), RaggedRows.from_sizes([], np.zeros(0))
-    import bm25s  # late: slow to import
+    import bm25s  # lazy: slow to import
 
-    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG when imported
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # importing it sets its level to DEBUG
     index = bm25s.BM25(k1=k1, b=b, method="lucene")
     index.index((rows, terms), create_empty_token=False, show_progress=False)
     # A (documents, terms) matrix by columns has the same arrays as (terms, documents) by rows.
@@ -149,12 +149,12 @@ class _View:
 
     @cached_property
     def matrix(self) -> Floats:
-        # As float32 once: converting at every search would take half its time.
+        # Convert to float32 once: converting at every search would take half its time.
         return np.stack([one for one in self.vectors if one is not None]).astype(np.float32)
 
 
 class MemoryStore:
-    """A Store in memory. Of equal ids in one `put` the last is kept, in the place of the first."""
+    """A Store in memory. If a `put` repeats an id, the last is kept, in the place of the first."""
 
     def __init__(self, documents: Iterable[Document] = (), vectors: Any = None) -> None:
         self._entries: dict[DocId, tuple[Document, Halves | None]] = {}
@@ -165,7 +165,7 @@ class MemoryStore:
             self.put(documents, vectors)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_view": None}  # computed anew where it arrives
+        return {**self.__dict__, "_view": None}  # recomputed after unpickling
 
     @property
     def generation(self) -> int:
@@ -176,7 +176,7 @@ class MemoryStore:
 
     def put(self, documents: Iterable[Document], vectors: Any = None) -> int:
         documents, halves = pair_vectors(documents, vectors, dimension=self._dimension)
-        entries = dict(self._entries)  # a copy: an invalid document leaves the store as it was
+        entries = dict(self._entries)  # a copy: an invalid document leaves the store unchanged
         count = 0
         for count, document in enumerate(documents, 1):
             document = check_document(document)

@@ -1,18 +1,19 @@
 """What a question names: the sources, categories, entities, titles and dates of a corpus.
 
-A corpus is a closed vocabulary, so finding its names in a question needs no model, only care about
+A corpus has a closed vocabulary, so finding its names in a question needs no model, only care about
 how people write them:
 
 - A source may be written without its leading "The", in other case, punctuation or spacing ("CBS
-  Sports", "Techcrunch"), or by its head alone: "Fox News" means "FOX News - Lifestyle" and every
-  other source that begins so. It counts only where it is written as a name ("The Age", not "the
-  age"); one word left of a "The ..." ("Verge") needs a word about news beside it.
-- A category ("business", "sports") is a common word. It counts only beside a word about news ("a
+  Sports", "Techcrunch"), or only by its first part: "Fox News" means "FOX News - Lifestyle" and
+  every other source that begins with it. It counts only if it is written as a name ("The Age", not
+  "the age"). If a single word is left of a "The ..." ("Verge"), it needs a word about news next to
+  it.
+- A category ("business", "sports") is a common word. It counts only next to a word about news ("a
   business article", "category: science"), and not inside a name ("BBC Sports report").
-- Entities and titles follow `phrase_matcher`; where several names overlap, the longest is meant.
+- Entities and titles follow `phrase_matcher`; if several names overlap, the longest wins.
 - Dates follow `dates`; a corpus without dates has none.
 
-A question all in lower or upper case is read as if every word had a capital.
+A question all in lower or upper case is read as if every word were capitalized.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ _UNDER = frozenset("category categories section topic under".split())
 _HEAD = re.compile(r"\s+[-–—|/]+\s+|:\s+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _DOMAINS = frozenset("com org net".split())
-# What follows "not by", "not reported by", "other than" is excluded, but not after "not only by".
+# Names after "not by", "not reported by" or "other than" are excluded, but not after "not only by".
 _NOT = re.compile(
     r"\b(?:(?:not|never)(?: (?!only|just|merely)\w+(?:ed|en|wn)){0,2}|nor|neither|except|excluding|"
     r"without|other than|rather than|apart from)(?: (?:by|from|in|on|for|any))*(?: the)?$"
 )
-_AND = frozenset(("and", "or", "nor", "the"))  # between two names of one list
+_AND = frozenset(("and", "or", "nor", "the"))  # between two names in a list
 
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """What a question names, in order of appearance, spelled as the corpus spells it."""
+    """What a question names, in order of appearance, spelled as in the corpus."""
 
     sources: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -60,8 +61,8 @@ class Mentions:
     titles: tuple[str, ...] = ()
     days: tuple[date, ...] = ()
     ranges: tuple[DateRange, ...] = ()  # more than one day
-    in_full: tuple[str, ...] = ()  # the sources whose whole name is in the question
-    excluded: tuple[str, ...] = ()  # sources after a "not", "except", "other than"
+    in_full: tuple[str, ...] = ()  # the sources whose full name is in the question
+    excluded: tuple[str, ...] = ()  # sources after "not", "except", "other than"
     excluded_categories: tuple[str, ...] = ()
     excluded_dates: tuple[DateRange, ...] = ()
 
@@ -88,8 +89,8 @@ class _Meaning:
 
     kind: Literal["source", "entity", "title"]
     value: str
-    whole: bool = True  # the whole name, not its head alone
-    bare: bool = False  # one word that lost its "The"
+    whole: bool = True  # the full name, not only its first part
+    bare: bool = False  # a single word without its "The"
 
 
 class Vocabulary:
@@ -126,7 +127,7 @@ class Vocabulary:
 
     @classmethod
     def of_store(cls, store: Store) -> Vocabulary:
-        """The values that a store knows, without titles."""
+        """The values in a store, without titles."""
         return cls({field: store.values(field) for field in FIELDS})
 
     def mentions(self, questions: Sequence[str], *, today: date | None = None) -> list[Mentions]:
@@ -134,7 +135,7 @@ class Vocabulary:
         return [self._read(question, today) for question in questions]
 
     def resolve(self, field: Field, name: str) -> tuple[str, ...]:
-        """The values a name stands for in a filter: itself or other spellings; () if unknown."""
+        """The values that a name matches in a filter: itself or other spellings; () if unknown."""
         if name in self._known[field]:
             return (name,)
         if field == "category":
@@ -210,7 +211,7 @@ class Vocabulary:
 
 
 def _spellings(source: str) -> Iterator[tuple[str, _Meaning]]:
-    """Every way in which a source may be written, and what it then means."""
+    """Every way to write a source, and its meaning."""
     head = _HEAD.split(source.strip(), maxsplit=1)[0]
     for name, whole in ((source, True), (head, head == source.strip())):
         words = title_key(name).split()
@@ -248,6 +249,6 @@ def _is_excluded(text: TextMatches, start: int) -> bool:
 
 def _inside_name(text: TextMatches, start: int, end: int) -> bool:
     """Whether these words are part of a longer name: "BBC Sports", but not "the Sports page"."""
-    # The first word always has a capital.
+    # Skip the first word, which is always capitalized.
     neighbours = [at for at in (start - 1, end) if 0 < at < len(text.words)]
     return text.is_name(start, end) and any(text.is_name(at, at + 1) for at in neighbours)

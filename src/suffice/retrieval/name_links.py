@@ -1,11 +1,12 @@
 """Name links: two documents share a name that one bears and the other mentions, or both mention.
 
-Built once, in two passes, linear in the text. A document bears its title and its aliases; without
-a title, its subject: what its text opens with. It mentions every name in its text: titles and
-aliases of others, its entities, capitalised names that no document bears, ids and codes.
+A document *bears* the names of its subject: its title and aliases or, without a title, what its
+text opens with. It *mentions* every name in its text: titles and aliases of others, its entities,
+capitalised names that no document bears, ids and codes. Links are built once, in two passes, in
+time linear in the text.
 
-A name is known by an 8-byte hash of its title key. Names that only one document mentions and none
-bears link nothing and are dropped, and so are doubtful mentions of names that are common words in
+A name is identified by an 8-byte hash of its title key. Names that only one document mentions and
+none bears link nothing and are dropped. So are doubtful mentions of names that are common words in
 this corpus: see `suffice.retrieval.phrase_matcher`.
 """
 
@@ -33,13 +34,13 @@ from suffice.storage.artefacts import check_row_offsets, read_array, read_texts,
 from suffice.text import date_mentions, names, title_key, title_words, tokens
 from suffice.types import DocId, Document
 
-MAX_ALIASES = 8  # of a document: a text that opens with a list of names must not claim them all
-MAX_MENTIONS = 256  # of a document: a page that lists 100,000 others is no bridge to any of them
-MAX_STEMS = 2_000_000  # that are counted; beyond, those seen once are forgotten
-LEAD_CHARS = 300  # at the beginning of a text that can introduce its subject
-LIFE_CHARS = 160  # after a name that can say when a person lived
+MAX_ALIASES = 8  # per document: a text that opens with a list of names must not claim all of them
+MAX_MENTIONS = 256  # per document: a page that lists 100,000 others is not a bridge to any of them
+MAX_STEMS = 2_000_000  # stems counted; beyond this, those seen once are dropped
+LEAD_CHARS = 300  # at the start of a text, where its subject is introduced
+LIFE_CHARS = 160  # after a name, where a person's dates may follow
 MAX_SUBJECT_WORDS = 10
-MAX_SMALL = 3  # words without a capital in a subject: "Waterloo Bay massacre", "refund window"
+MAX_SMALL = 3  # lower-case words in a subject: "Waterloo Bay massacre", "refund window"
 
 _KIND, _VERSION = "name-links", 4
 _REBUILD = "build the library again: suffice build"
@@ -60,7 +61,7 @@ _INSIDE = frozenset(
     "a al an and at bin da de del della den der di du for from ibn in la le of on the to v van von"
     " with".split()
 )
-# A look ahead has a limit: one may begin after each colon of "a:a:a:…".
+# The lookahead is bounded, because one may begin after each colon of "a:a:a:…".
 _CODE = re.compile(
     r"(?<![\w.,/-])(?=[a-z0-9])"
     r"(?:(?=[\w./:-]{0,100}[a-z])(?=[\w./:-]{0,100}\d)[a-z0-9]\w*(?:[./:-]\w+)*"
@@ -102,13 +103,14 @@ def aliases(title: str, text: str) -> list[str]:
     content = {word for word in own.split() if word not in FUNCTION_WORDS and len(word) > 2}
     for name in names(lead):
         key = title_key(name)
-        # "Richard Nixon" is a part of "Second inauguration of Richard Nixon", not its other name.
+        # "Richard Nixon" is a part of "Second inauguration of Richard Nixon", not another name for
+        # it.
         part = f" {key} " in f" {own} " and own != f"the {key}"
         if content & set(key.split()) and " " in key and not part:
             found.setdefault(key)
     for match in _KNOWN_AS.finditer(lead):
         after = names(lead[match.end() : match.end() + 60])
-        # One word after "called" or "born" is too often "American": two are a name.
+        # One word after "called" or "born" is too often "American"; require two.
         named = bool(after) and " " in after[0] and lead.startswith(after[0], match.end())
         if named and not date_mentions(lead[match.end() : match.end() + 20]):
             found.setdefault(title_key(after[0]))
@@ -118,17 +120,17 @@ def aliases(title: str, text: str) -> list[str]:
         before = initials(lead[: match.start()][-80:], last=len(letters))
         if len(letters) > 2 and letters.casefold() in (short, before):
             found.setdefault(letters.casefold())
-    # "Michael J" is a name that a full stop cut off.
+    # "Michael J" is a name cut off at a full stop.
     return [one for one in found if one not in ("", own) and len(one.split()[-1]) > 1][:MAX_ALIASES]
 
 
 def subject(text: str) -> str:
-    """What a text opens with and goes on to speak of: its subject where no title says so.
+    """The subject of a text without a title: what it opens with and then describes.
 
         subject("Ada Lovelace (born 1815) was an English countess.")     # Ada Lovelace
         subject("The refund window is 30 days.")                         # refund window
 
-    A name, a quoted title, or a defined term. Empty where the opening says nothing of the kind.
+    A name, a quoted title, or a defined term. Empty if the opening has none of these.
     """
     lead = text[:LEAD_CHARS].lstrip(" \t\n,;*#>-").replace("- ", "-")
     if quoted := _QUOTED.match(lead):
@@ -155,12 +157,12 @@ def subject(text: str) -> str:
         return " ".join(words)  # "refund window", "Waterloo Bay massacre", "statue of Admiral Yi"
     if closed and large[-1]:  # "English novelist Charles Dickens"
         return " ".join(words[len(large) - large[::-1].index(False) :])
-    name = words[: large.index(False)]  # "Used only in league play" is none
+    name = words[: large.index(False)]  # "Used only in league play" is not one
     return " ".join(name) if len(name) > 1 else ""
 
 
 def _defined_title(lead: str) -> str:
-    """The title of a work that opens like a sentence: "How to Get Away with Murder is a series"."""
+    """The title of a work that reads like a sentence: "How to Get Away with Murder is a series"."""
     defines = _DEFINES.search(lead)
     words = re.split("[,(]", lead[: defines.start()])[0].split() if defines else []
     if not 1 < len(words) <= MAX_SUBJECT_WORDS:
@@ -171,13 +173,13 @@ def _defined_title(lead: str) -> str:
 
 
 def _joins(words: Sequence[str], large: Sequence[bool]) -> bool:
-    """Whether no small word stands right before a large one that it does not join to."""
+    """Whether no small word directly precedes a large one, except a joining word."""
     pairs = zip(large, large[1:], words[1:])
     return all(before or not after or word.casefold() in _INSIDE for before, after, word in pairs)
 
 
 def _subject_words(text: str) -> tuple[list[str], bool]:
-    """The words up to one that no name has inside, and whether there is none."""
+    """The words up to one that cannot be inside a name, and whether none was found."""
     words: list[str] = []
     for word in text.split():
         bare = word.strip(".'’").casefold()
@@ -194,12 +196,12 @@ def _subject_words(text: str) -> tuple[list[str], bool]:
 
 
 def subject_names(text: str) -> list[str]:
-    """The subject of a text, and the ways in which other texts write the name of a person.
+    """The subject of a text, and the ways in which other texts may write a person's name.
 
         subject_names('John Kingsley "Joe" Orton (1933 – 1967) was an English playwright.')
         # …, John Kingsley Orton, Joe Orton, John Orton, Kingsley Orton, John K. Orton, J. K. Orton
 
-    Empty where a text has no subject.
+    Empty if a text has no subject.
     """
     called = subject(text)
     if not called:
@@ -221,14 +223,14 @@ def subject_names(text: str) -> list[str]:
 
 
 def _is_large(word: str) -> bool:
-    """Whether a word of a name can be written so: with a capital, as a number, or joining two."""
+    """Whether a word can be part of a name: with a capital, a number, or a joining word."""
     return not word[0].islower() or word.casefold() in _INSIDE
 
 
 def codes(text: str) -> list[str]:
     """Ids, codes and long numbers in order of first appearance: "x-200", "10.0.0.4", "8443".
 
-    Years and quantities ("7-day", "3pm") are none, nor are numbers below 1000.
+    Years and quantities ("7-day", "3pm") are not included, nor are numbers below 1000.
     """
     return list(dict.fromkeys(one for one in _CODE.findall(text) if not _NO_CODE.fullmatch(one)))
 
@@ -249,7 +251,7 @@ class NameLinks:
     mentioned: RaggedRows
     hashes: npt.NDArray[np.uint64]  # of each name, sorted: a name's number is its position here
     keys: tuple[str, ...]  # title keys and aliases of all documents
-    small: Ints  # the keys of names that are never written with a capital
+    small: Ints  # keys of names that are never capitalized
     common: Ints  # the keys that are common words in this corpus
     stems: dict[str, int]  # how many documents contain each word stem
     letters: float  # mean length of a text
@@ -273,7 +275,7 @@ class NameLinks:
 
     @cached_property
     def rarity(self) -> npt.NDArray[np.float64]:
-        """From 1 for a name that two documents mention down to 0 for one that all do."""
+        """From 1 for a name that two documents mention to 0 for one that all mention."""
         counts = np.maximum(np.diff(self.mentioners.starts) + np.minimum(self.bearing, 1), 1)
         size = max(len(self.ids), 2)
         rarity = np.log(size / counts) / np.log(size / 2 if size > 4 else size)
@@ -296,7 +298,7 @@ class NameLinks:
         return np.where(self.hashes[at] == wanted, at, -1)
 
     def question_names(self, questions: Sequence[str]) -> list[Ints]:
-        """The numbers of the names in each question, each once: borne ones first."""
+        """The numbers of the names in each question, each once: borne names first."""
         named = []
         common = self._key_numbers[self.common]
         for question, found in zip(questions, self._matcher.find_in_questions(questions)):
@@ -330,7 +332,7 @@ class NameLinks:
 
     @classmethod
     def load(cls, path: Path) -> NameLinks:
-        """Links that `save` wrote; DataError where a file is damaged."""
+        """Load links written by `save`; DataError if a file is damaged."""
         path = Path(path)
         open_artefact(path, kind=_KIND, version=_VERSION, rebuild=_REBUILD)
 
@@ -379,7 +381,7 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
     key_hashes = np.array([_hash(key) for key in keys.numbers], np.uint64)
     stems: dict[str, int] = {}
     use, letters, mentioned, sizes = WordUse(), 0, array("Q"), array("i")
-    sure = bytearray()  # whether each mention is a name whatever the corpus says
+    sure = bytearray()  # whether each mention is a name regardless of the corpus
     seen, texts = tee(documents())
     for document, found in zip(seen, matcher.find(document.text for document in texts)):
         letters += len(document.text)
@@ -403,7 +405,8 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
     rows, mentioned_hashes = every_row[names_there], mentioned_hashes[names_there]
     distinct_hashes, counts = np.unique(mentioned_hashes, return_counts=True)
     hashes = np.union1d(borne_hashes, distinct_hashes[counts > 1])
-    # By sorting: hashes are too spread out for the table, and numpy 2.0.0 overflows in trying it.
+    # By sorting: hashes are too spread out for a table, and numpy 2.0.0 overflows when it tries
+    # one.
     known = np.isin(mentioned_hashes, hashes, kind="sort")
     known_sizes = np.bincount(rows[known], minlength=len(ids))
     return NameLinks(
@@ -431,9 +434,7 @@ def _add_own_names(document: Document, keys: NameKeys) -> list[int]:
 def _mentions(
     document: Document, found: TextMatches, key_hashes: npt.NDArray[np.uint64]
 ) -> dict[int, bool]:
-    """The hashes of the names in a document in the order of its text, and whether each is surely a
-    name.
-    """
+    """The hashes of the names in a document in text order, and whether each is certainly a name."""
     named: dict[int, bool] = {}
     for match in found.matches:
         key = int(key_hashes[match.phrase])
@@ -441,7 +442,7 @@ def _mentions(
     named |= {_hash(key): True for key in map(title_key, document.entities) if key}
     for name in _capitalised_names(f"{document.title}. {document.text}"):
         named.setdefault(_hash(name), False)
-    if not document.title:  # where titles are names, the ranker has learned from names alone
+    if not document.title:  # with titles, the ranker was trained on names only
         for code in codes(document.text):
             named.setdefault(_hash(title_key(code)), False)
     return named
@@ -462,8 +463,8 @@ def _capitalised_names(text: str) -> list[str]:
 
 
 def _count_stems(text: str, counts: dict[str, int]) -> dict[str, int]:
-    """The counts with one more document, in bounded memory."""
-    for one in dict.fromkeys(map(stem, tokens(text))):  # a set's order differs between processes
+    """The counts with another document added, in bounded memory."""
+    for one in dict.fromkeys(map(stem, tokens(text))):  # set order differs between processes
         counts[one] = counts.get(one, 0) + 1
     if len(counts) > MAX_STEMS:
         return {one: count for one, count in counts.items() if count > 1}
@@ -471,7 +472,7 @@ def _count_stems(text: str, counts: dict[str, int]) -> dict[str, int]:
 
 
 def stem(token: str) -> str:
-    """The beginning of related words: "performer" gives "perform"; short words stay whole."""
+    """The stem shared by related words: "performer" gives "perform"; short words stay whole."""
     return token[: max(5, len(token) - 2)] if len(token) > 5 and token.isalpha() else token
 
 

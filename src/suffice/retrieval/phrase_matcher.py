@@ -1,19 +1,19 @@
 """Which of many known names a text contains: longest match on whole words, linear in the text.
 
-Names and texts are compared as title keys, so accents, case and punctuation do not matter, except
-where a name could be a common word:
+Names and texts are compared as title keys, so accents, case and punctuation do not matter, unless a
+name could be a common word:
 
-- two or more content words ("New York", "artificial intelligence") match wherever they are;
-- one content word ("Saw", "The Lake") matches only where the text writes it with a capital;
+- two or more content words ("New York", "artificial intelligence") match anywhere;
+- one content word ("Saw", "The Lake") matches only if the text capitalizes it;
 - one content word without any capital ("less", "file") matches in any case, but not inside a
   compound ("--file", "file.txt");
-- without a content word, two or more words match if all have a capital ("The Who"); a single one
+- without a content word, two or more words match if all are capitalized ("The Who"); a single one
   ("it", "who") matches only before a section of a manual ("who(1)"), and a number never does.
 
-A match of one content word is *doubtful* where its case says nothing: at the beginning of a
-sentence, in a text without capitals, or if the name itself has none. A doubtful match counts unless
-the name is a common word in the corpus, as `WordUse` counts. Quotation marks, backticks and a
-section ("less(1)") remove the doubt.
+A match of one content word is *doubtful* if its case says nothing: at the beginning of a sentence,
+in a text without capitals, or if the name itself has none. A doubtful match counts unless the name
+is a common word in the corpus, as counted by `WordUse`. Quotation marks, backticks and a section
+("less(1)") remove the doubt.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from suffice.lexicon import FUNCTION_WORDS
 from suffice.text import title_word_spans, title_words, without_accents
 
-RARE_TEXTS = 3  # a word in no more texts than this is never called common
-RARE_SHARE = 0.004  # nor one in no more than this share of the texts
+RARE_TEXTS = 3  # a word in at most this many texts is never common
+RARE_SHARE = 0.004  # nor is one in at most this share of the texts
 
 _NEVER = "\n"  # a pattern that no padded text contains
 _ANYWHERE, _WITH_CAPITAL, _IN_ANY_CASE, _BEFORE_SECTION = range(4)  # where a phrase matches
 _QUOTES = {'"': '"', "'": "'", "`": "`'", "“": "”", "‘": "’", "«": "»", "„": "“”"}
 _SECTION = re.compile(r"\([1-9][a-z]{0,3}\)")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;|\n*•–—-])[\s\"'“‘«„(\[]*$")
-_LOOK_BACK = 8  # characters before a word that are searched for the end of the last sentence
+_LOOK_BACK = 8  # characters before a word searched for the end of the previous sentence
 _JOINTS_BEFORE = frozenset("-_/\\.$@%+=<~#&")
 _JOINTS_AFTER = re.compile(r"[-_/\\=@+]|[.:]\w|\((?!\s)(?![1-9][a-z]{0,3}\))")
 
@@ -47,7 +47,7 @@ _JOINTS_AFTER = re.compile(r"[-_/\\=@+]|[.:]\w|\((?!\s)(?![1-9][a-z]{0,3}\))")
 class PhraseMatch:
     """Phrase number `phrase` is at words [start, end) of a text.
 
-    It is `sure` unless only the corpus can tell whether it is a name or a common word.
+    `sure` is False if only the corpus can tell whether it is a name or a common word.
     """
 
     phrase: int
@@ -61,15 +61,15 @@ class TextMatches:
     """A text's words as written, without accents and punctuation, and the phrases among them."""
 
     words: tuple[str, ...]
-    matches: tuple[PhraseMatch, ...] = ()  # from left to right, none overlapping
-    common: frozenset[int] = frozenset()  # phrases that are here in small letters, unmarked
-    capital: frozenset[int] = frozenset()  # phrases that are here with a capital inside a sentence
+    matches: tuple[PhraseMatch, ...] = ()  # left to right, not overlapping
+    common: frozenset[int] = frozenset()  # phrases here in lower case, without quotes
+    capital: frozenset[int] = frozenset()  # phrases here with a capital inside a sentence
 
     def is_name(self, start: int, end: int) -> bool:
         """Whether these words are written as a name.
 
-        One of the content words has a capital, or all words if there is no content word. Scripts
-        without capitals count as capitals; numbers do not.
+        One of the content words is capitalized, or all words if there is no content word. Scripts
+        without case count as capitalized; numbers do not.
         """
         return _is_name(self.words[start:end])
 
@@ -94,14 +94,14 @@ def is_small(name: str) -> bool:
 
 
 class NameKeys:
-    """Title keys of names, numbered; `small` are those of names never written with a capital."""
+    """Numbered title keys of names; `small` are those of names never written with a capital."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         self.small: set[int] = set()
 
     def add(self, key: str, *, small: bool) -> int:
-        """The number of a key, whose name is written without capitals or with."""
+        """The number of a key; `small` if its name is written without capitals."""
         known = len(self.numbers)
         number = self.numbers.setdefault(key, known)
         if not small:
@@ -120,13 +120,13 @@ class WordUse:
         self._capital: Counter[int] = Counter()
 
     def add(self, common: Iterable[int], capital: Iterable[int]) -> None:
-        """Count a text with these phrases, of `TextMatches`."""
+        """Count a text with these phrases, taken from `TextMatches`."""
         self.texts += 1
         self._common.update(common)
         self._capital.update(capital)
 
     def common_phrases(self) -> frozenset[int]:
-        """The phrases that are common words here: often in small letters, seldom in capitals."""
+        """The phrases that are common words here: often in lower case, rarely capitalized."""
         rare = max(RARE_TEXTS, RARE_SHARE * self.texts)
         return frozenset(
             phrase
@@ -136,7 +136,7 @@ class WordUse:
 
 
 class PhraseMatcher:
-    """An automaton over title keys, as `suffice.text.title_key` makes them.
+    """An automaton over title keys, as made by `suffice.text.title_key`.
 
     `small` are the numbers of the keys whose names have no capital, `common` those that are common
     words in the corpus; their doubtful matches are left out.
@@ -147,8 +147,8 @@ class PhraseMatcher:
     ) -> None:
         self._small, self._common = frozenset(small), frozenset(common)
         self._rules = bytearray()
-        # Every word gets a blank on both sides: a match begins and ends between words, and two
-        # neighbouring matches do not claim the same blank.
+        # Every word has a blank on both sides: a match begins and ends between words, and two
+        # neighbouring matches do not share a blank.
         self._automaton = AhoCorasick(
             map(self._pattern, keys),
             matchkind=MatchKind.LeftmostLongest,
@@ -167,12 +167,12 @@ class PhraseMatcher:
         return _NEVER if never else _pad(words)
 
     def find(self, texts: Iterable[str]) -> Iterator[TextMatches]:
-        """Each text's words and the phrases in it; where several begin, the longest."""
+        """Each text's words and the phrases in it; the longest if several begin at one word."""
         return map(self._find, texts)
 
     def find_in_questions(self, questions: Iterable[str]) -> Iterator[TextMatches]:
-        """The same. A question without capitals, or all in capitals, is read as if every word had
-        one, but doubtfully.
+        """The same for questions. One without capitals, or all in capitals, is read as if every
+        word were capitalized, but its matches are doubtful.
         """
         for one in questions:
             uncased = one.islower() or one.isupper()
@@ -183,14 +183,14 @@ class PhraseMatcher:
         words = tuple(title_words(text))
         cased = _pad(words)
         folded = cased.casefold()
-        aligned = len(cased) == len(folded)  # but for a few letters like the German sharp s
+        aligned = len(cased) == len(folded)  # except for a few letters like the German sharp s
         signs = _Signs(text)
         matches: list[PhraseMatch] = []
         seen_as: dict[_Use, set[int]] = {_Use.WORD: set(), _Use.CAPITAL: set()}
         word, seen = 0, 0
         for phrase, start, end in self._automaton.find_matches_as_indexes(folded):
             rule = self._rules[phrase]
-            # Every common word is somebody's title: most candidates end here, before any counting.
+            # Almost every common word is a title: most candidates end here, before any counting.
             if rule == _WITH_CAPITAL and aligned:
                 span = cased[start:end]
                 if span == folded[start:end] and span.isascii():
@@ -224,7 +224,7 @@ class _Use(Enum):
 
 
 class _Signs:
-    """What stands around the words of a text; they are located only when it is asked for."""
+    """The characters around the words of a text; word positions are computed on first use."""
 
     def __init__(self, text: str) -> None:
         self._text = text  # without accents
@@ -234,7 +234,7 @@ class _Signs:
         return title_word_spans(self._text)
 
     def use_of(self, words: Sequence[str], first: int, rule: int, *, case_counts: bool) -> _Use:
-        """How these words, the first of which has this number, are used."""
+        """How these words are used; `first` is the number of the first one."""
         last, named = first + len(words), _is_name(words)
         if rule == _BEFORE_SECTION:
             return _Use.NAME if self.before_section(last) else _Use.NONE
@@ -243,7 +243,7 @@ class _Signs:
                 return _Use.NONE
             if self.marked(first, last):
                 return _Use.NAME
-            named = named and not all(map(str.isupper, words))  # "FILE" stands for any file
+            named = named and not all(map(str.isupper, words))  # "FILE" is a placeholder
         if not named:
             return _Use.WORD
         if case_counts and not self.opens_sentence(first):
@@ -251,7 +251,7 @@ class _Signs:
         return _Use.NAME if self.marked(first, last) else _Use.UNKNOWN
 
     def marked(self, first: int, last: int) -> bool:
-        """Whether words [first, last) stand between quotation marks, or before a section."""
+        """Whether words [first, last) are in quotation marks, or before a section."""
         start, end = self._spans[first][0], self._spans[last - 1][1]
         closing = _QUOTES.get(self._text[start - 1 : start], "")
         return self._text[end : end + 1] in set(closing) or self.before_section(last)
@@ -261,7 +261,7 @@ class _Signs:
         return _SECTION.match(self._text, self._spans[last - 1][1]) is not None
 
     def in_compound(self, first: int, last: int) -> bool:
-        """Whether they are a part of something longer: an option, a path, a file name, a call."""
+        """Whether they are part of something longer: an option, a path, a file name, a call."""
         start, end = self._spans[first][0], self._spans[last - 1][1]
         before = self._text[start - 1 : start] in _JOINTS_BEFORE
         return before or _JOINTS_AFTER.match(self._text, end) is not None

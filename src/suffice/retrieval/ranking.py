@@ -1,4 +1,4 @@
-"""From scores to hits: checked input, the k best of a row, and hits that name their scores.
+"""From scores to hits: input checks, the k best of a row, and hits with named scores.
 
 A signal scores every document of a corpus for every question. Ties go to the document that comes
 first, so the same scores give the same hits on every machine.
@@ -19,15 +19,15 @@ from suffice.retrieval.corpus import Corpus, Mask
 from suffice.types import DocId, Filter, Hit, RetrieverScore
 
 Scores = npt.NDArray[np.float32]
-Filters = Sequence[Filter | None] | None  # one entry a question
-HitLists = list[tuple[Hit, ...]]  # one entry a question
-BLOCK_BYTES = 64 * 1024 * 1024  # questions are scored in blocks, so memory does not grow with them
+Filters = Sequence[Filter | None] | None  # one entry per question
+HitLists = list[tuple[Hit, ...]]  # one entry per question
+BLOCK_BYTES = 64 * 1024 * 1024  # questions are scored in blocks of this size, to bound memory
 K_HINT = "k is how many hits to return"
 
 
 @runtime_checkable
 class Signal(Protocol):
-    """One reason to rank a document high: a score for every document, higher is better."""
+    """One signal for ranking: a score for every document, higher is better."""
 
     name: str
 
@@ -45,7 +45,7 @@ class Ranking:
 
 
 def check_search(questions: Sequence[str], k: int, filters: Filters = None) -> int:
-    """k as a plain integer; InputError unless questions, k and filters fit together.
+    """k as an int; InputError unless questions, k and filters fit together.
 
     Empty questions are allowed and have no hits. A k above the corpus size returns all hits.
     """
@@ -77,7 +77,7 @@ def top_k(
     """The k highest scores of each row of (questions, documents), ties in document order.
 
     Leaves out documents where `mask`, (documents,) or (questions, documents), is False, and scores
-    that are nan or not above `above`: with 0.0, documents unrelated to the question are no hits.
+    that are nan or not above `above`: with 0.0, documents unrelated to the question are not hits.
     """
     scores = np.asarray(scores)
     if not np.issubdtype(scores.dtype, np.floating):
@@ -92,10 +92,10 @@ def top_k(
         return Ranking(positions, values)
     if mask is not None:
         scores = np.where(mask, scores, -np.inf)
-    # max passes nan on without a copy; partition would take nan for the highest score of all.
+    # max propagates nan without a copy; partition would sort nan above every score.
     if np.isnan(scores.max()):
         scores = np.where(np.isnan(scores), -np.inf, scores)
-    # A bar that at least k scores of the row reach, so that few are left to sort.
+    # A score that at least k documents of the row reach, so that few are left to sort.
     bar = np.nextafter(np.array(above, scores.dtype), np.array(np.inf, scores.dtype))
     if width < documents:
         bar = np.maximum(bar, _score_bar(scores, width))
@@ -111,9 +111,9 @@ def top_k(
 
 
 def _score_bar(scores: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-    """For each row a score that at least `count` documents reach, seldom many more: (questions, 1).
+    """For each row a score that at least `count` documents reach, rarely many more: (questions, 1).
 
-    Cuts the row into runs and takes the count-th highest of their maxima: one quick pass, where
+    Splits the row into runs and takes the count-th highest of their maxima: one fast pass, while
     partitioning the row takes several.
     """
     rows, documents = scores.shape
@@ -128,7 +128,7 @@ def _score_bar(scores: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
 def make_hits(
     ranking: Ranking, ids: Sequence[DocId], parts: Mapping[str, npt.NDArray[Any]]
 ) -> HitLists:
-    """Hits of each row; `parts` has the (questions, documents) scores that each hit names."""
+    """Hits of each row; `parts` has the (questions, documents) scores listed in each hit."""
     row, rank = np.nonzero(ranking.positions >= 0)
     at = ranking.positions[row, rank]
     columns = [
@@ -146,14 +146,14 @@ def make_hits(
 
 
 def name_parts(name: str, hits: Sequence[Sequence[Hit]]) -> HitLists:
-    """The hits with their score as the part `name`, where a store gave a score without parts."""
+    """The hits with their score as the part `name`, if a store returned a score without parts."""
     return [tuple([_with_part(name, hit) for hit in row]) for row in hits]
 
 
 def _with_part(name: str, hit: Hit) -> Hit:
     if hit.parts or hit.score is None:
         return hit
-    # dataclasses.replace takes ten times as long, and this runs for every hit of every search.
+    # dataclasses.replace is ten times slower, and this runs for every hit of every search.
     return Hit(hit.doc_id, hit.score, (RetrieverScore(name, hit.score),), hit.matched, hit.relaxed)
 
 
@@ -168,7 +168,7 @@ def cap_scores(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def question_blocks(questions: Sized, documents: int) -> Iterator[slice]:
-    """Slices of the questions whose score rows fit into BLOCK_BYTES together."""
+    """Slices of the questions whose score rows together fit into BLOCK_BYTES."""
     size = max(1, BLOCK_BYTES // (4 * max(documents, 1)))
     for start in range(0, len(questions), size):
         yield slice(start, min(start + size, len(questions)))

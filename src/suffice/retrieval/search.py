@@ -1,7 +1,7 @@
 """Search a store by words or by vectors, rank by several scores, and rerank the first hits.
 
-`TextSearch` and `VectorSearch` ask the store. `SignalRetriever` fuses signals over a corpus in
-memory; `ListFusion` fuses the hit lists of other retrievers, so it works on any store;
+`TextSearch` and `VectorSearch` query the store. `SignalRetriever` fuses signals over a corpus in
+memory. `ListFusion` fuses the hit lists of other retrievers, so it works on any store.
 `RerankRetriever` lets a slower model reorder the first hits.
 """
 
@@ -33,13 +33,13 @@ from suffice.retrieval.ranking import (
 from suffice.types import DocId, Hit, RetrieverScore
 
 Floats = npt.NDArray[np.float64]
-# (parts, questions, columns) and a weight for each part -> (questions, columns).
-# nan: this part did not find that column.
+# (parts, questions, columns) and a weight for each part -> (questions, columns). nan: this part did
+# not find that column.
 Fusion = Callable[[Scores, Scores], Scores]
-# Static vectors know less than words; docs/decisions/0006-lexical.md has the figures. Give a
-# stronger encoder more.
+# Static vectors are weaker than words; docs/decisions/0006-lexical.md has the figures. Give a
+# stronger encoder a higher weight.
 BM25_AND_DENSE = (0.7, 0.3)
-RANK_OFFSET = 60  # of Cormack, Clarke and Büttcher: two second places outweigh one first place
+RANK_OFFSET = 60  # from Cormack, Clarke and Büttcher: two second places outweigh one first place
 
 
 def weighted_sum(parts: Scores, weights: Scores) -> Scores:
@@ -48,7 +48,7 @@ def weighted_sum(parts: Scores, weights: Scores) -> Scores:
 
 
 def convex_combination(parts: Scores, weights: Scores) -> Scores:
-    """The weighted mean of the parts, each stretched from 0 (lowest) to 1 (highest, or only)."""
+    """The weighted mean of the parts, each scaled from 0 (lowest) to 1 (highest, or only)."""
     missing = np.isnan(parts)
     low = np.where(missing, np.inf, parts).min(axis=2, keepdims=True, initial=np.inf)
     high = np.where(missing, -np.inf, parts).max(axis=2, keepdims=True, initial=-np.inf)
@@ -94,7 +94,7 @@ def _sum_parts(weights: Scores, parts: Scores) -> Scores:
 
 
 def check_fusion(fusion: str, weights: Sequence[float] | None, parts: int) -> tuple[Fusion, Scores]:
-    """The fusion of this name and its weights as an array; InputError where they are invalid."""
+    """The fusion of this name and its weights as an array; InputError if they are invalid."""
     if fusion not in FUSIONS:
         raise InputError(f"no fusion is named {fusion!r}", hint=did_you_mean(fusion, FUSIONS))
     if not parts:
@@ -120,7 +120,7 @@ class TextSearch:
 
 
 class VectorSearch:
-    """Nearest neighbours of the question's vector; a question without a word has no hits."""
+    """Nearest neighbours of the question's vector; a question without words has no hits."""
 
     def __init__(self, store: Store, encoder: Encoder, *, name: str = "dense") -> None:
         self.store, self.encoder, self.name = store, encoder, name
@@ -139,7 +139,7 @@ class VectorSearch:
         return hits
 
     def queries(self, questions: Sequence[str], *, k: int, filters: Filters) -> list[StoreQuery]:
-        """The same as store queries, for callers that send others along."""
+        """The same as store queries, to be sent together with others."""
         vectors = self.encoder.encode(questions, query=True)
         return [
             StoreQuery(
@@ -152,7 +152,7 @@ class VectorSearch:
 class SignalRetriever:
     """Ranks a whole corpus by one signal, or by several fused.
 
-    A document that no signal scores above zero is no hit. A single signal keeps its own scale.
+    A document that no signal scores above zero is not a hit. A single signal keeps its own scale.
     """
 
     def __init__(
@@ -215,8 +215,9 @@ class ListFusion:
             for column, hits in zip(columns, found):
                 for hit in hits:
                     column.setdefault(hit.doc_id, len(column))
-        # The last column stands for all documents that a retriever could have listed and did not:
-        # they score 0. Without it the weakest of three hits would count as little as no hit.
+        # The last column stands for all documents that a retriever could have listed but did not:
+        # they score 0. Without it, the weakest of three hits would count no more than a missing
+        # one.
         width = max(map(len, columns), default=0) + 1
         parts = np.full((len(lists), len(questions), width), np.nan, np.float32)
         for part, found in enumerate(lists):
@@ -247,7 +248,7 @@ class ListFusion:
 
 
 def _list_scores(hits: Sequence[Hit]) -> list[float]:
-    """The hits' scores; the reciprocal rank where a retriever gives none."""
+    """The hits' scores; the reciprocal rank if a retriever gives none."""
     if any(hit.score is None for hit in hits):
         return [1 / rank for rank in range(1, len(hits) + 1)]
     return [float(hit.score or 0) for hit in hits]
@@ -257,12 +258,12 @@ def _list_scores(hits: Sequence[Hit]) -> list[float]:
 class RerankRetriever:
     """The first `depth` hits of a retriever, in the reranker's order. Ties keep their order.
 
-    With k above `depth` the rest follow as the retriever ranked them. Hits whose document has left
-    the store are dropped. Hits that relax a filter stay behind those that pass it.
+    With k above `depth`, the rest follow as the retriever ranked them. Hits whose document is no
+    longer in the store are dropped. Hits that relax a filter stay behind those that pass it.
 
-    With `share` below 1 the score is a weighted mean: `share` of the reranker's, the rest of the
-    retriever's, both stretched from 0 to 1. A reranker reads each text alone, so several copies of
-    the best report may push out a second one that the question needs: see decision 16.
+    With `share` below 1, the score is a weighted mean: `share` of the reranker's, the rest of the
+    retriever's, both scaled from 0 to 1. A reranker reads each text alone, so several copies of the
+    best report may push out a second one that the question needs: see decision 16.
     """
 
     retriever: Retriever
@@ -322,6 +323,6 @@ class RerankRetriever:
 
 
 def _stretch(scores: Floats) -> Floats:
-    """From 0 for the lowest to 1 for the highest; equal scores are all 1."""
+    """Scale from 0 for the lowest to 1 for the highest; equal scores are all 1."""
     low, high = scores.min(), scores.max()
     return (scores - low) / (high - low) if high > low else np.ones_like(scores)

@@ -1,8 +1,8 @@
 """Soft filters: a filter made from a question is a guess, so it never empties the result.
 
-`SoftFilter` prefers documents that pass, `StepwiseFilter` relaxes the filter while the evidence
-looks incomplete, `SourceQuota` puts the best of each named source first, and `SpreadRetriever` only
-sees to it that each named source and day is among the k hits.
+`SoftFilter` prefers documents that pass. `StepwiseFilter` relaxes the filter while the evidence
+looks incomplete. `SourceQuota` puts the best of each named source first. `SpreadRetriever` only
+ensures that each named source and day is among the k hits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from suffice.types import DocId, Document, Field, Filter, Hit, LibraryHit
 
 # Questions and their hits -> the probability that each is complete.
 PComplete = Callable[[Sequence[str], Sequence[tuple[Hit, ...]]], Sequence[float]]
-# The order in which a filter gives up fields: a date is wrong most often, a source least.
+# The order in which fields are relaxed: a date is wrong most often, a source least.
 RELAXED_FIELDS: tuple[Field, ...] = ("published_at", "category", "entities", "source")
 
 
@@ -32,12 +32,12 @@ class SoftFilter:
 
     Hits that pass come first. If there are fewer than k, the best others follow, marked `relaxed`.
     If the question names something (a source, category, entity, title or date) that no passing hit
-    carries but one of the k best unfiltered hits does, that one replaces the last hit that is not
-    the only one to carry something named. Each hit says in `matched` what it carries.
+    has but one of the k best unfiltered hits does, that one replaces the last hit that is not the
+    only one to have something named. Each hit lists in `matched` what it has.
 
-    With `strict`, the filter alone decides. Without `filters`, the `extractor` makes them. Without
-    a `vocabulary`, it is the store's, read again when the store has changed. With `documents`, hits
-    are returned with the documents that had to be fetched anyway.
+    With `strict`, only the filter decides. Without `filters`, the `extractor` makes them. Without a
+    `vocabulary`, the store's is used, and read again when the store has changed. With `documents`,
+    hits are returned with the documents that had to be fetched anyway.
     """
 
     retriever: Retriever
@@ -47,11 +47,11 @@ class SoftFilter:
     strict: bool = False
     extractor: Extractor | None = None
     documents: bool = False
-    _cached: tuple[int, Vocabulary] | None = None  # with the store's generation
+    _cached: tuple[int, Vocabulary] | None = None  # and the store's generation
 
     @property
     def chooses_sets(self) -> bool:
-        """A soft filter puts those that pass first, whatever they add."""
+        """Only if strict: a soft filter puts hits that pass first, whatever they add."""
         return self.strict and getattr(self.retriever, "chooses_sets", False)
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
@@ -128,7 +128,7 @@ def _soften(passing: list[Hit], free: Sequence[Hit], k: int) -> tuple[Hit, ...]:
 
 
 def _drop_last_spare(kept: list[Hit], let_in: Sequence[Hit]) -> bool:
-    """Drop the last hit, never the first, whose matches others have too; False if there is none."""
+    """Drop the last hit, never the first, whose matches others also have; False if none is."""
     for at in range(len(kept) - 1, 0, -1):
         others = (*kept[:at], *kept[at + 1 :], *let_in)
         if set(kept[at].matched) <= {thing for hit in others for thing in hit.matched}:
@@ -138,7 +138,7 @@ def _drop_last_spare(kept: list[Hit], let_in: Sequence[Hit]) -> bool:
 
 
 def relaxation_steps(filter: Filter) -> list[Filter]:
-    """The filter, then without one field after another, and last without any."""
+    """The filter, then without one field after another, and finally without any."""
     steps = [filter]
     for field in RELAXED_FIELDS:
         rest = tuple(one for one in steps[-1].conditions if one.field != field)
@@ -151,10 +151,10 @@ def relaxation_steps(filter: Filter) -> list[Filter]:
 class StepwiseFilter:
     """A retriever whose filter is relaxed step by step while the evidence looks incomplete.
 
-    While `judge` gives a probability below `target`, the dates are given up, then categories and
-    entities, then the sources. If no step reaches the target, the whole filter is kept. `retriever`
-    must not be emptied by a filter: use a SoftFilter. Hits that fail the whole filter are marked
-    `relaxed`.
+    While `judge` gives a probability below `target`, the dates are dropped, then categories and
+    entities, then the sources. If no step reaches the target, the whole filter is kept. A filter
+    must not empty the results of `retriever`: use a SoftFilter. Hits that fail the whole filter are
+    marked `relaxed`.
     """
 
     retriever: Retriever
@@ -206,8 +206,8 @@ class StepwiseFilter:
 class SourceQuota:
     """The first `depth` hits, reordered: the best `per_source` of every named source come first.
 
-    A question that compares two reports needs both, but vectors and cross-encoders judge documents
-    one by one, and one report can take all places. A question that names no source keeps its order.
+    A question that compares two reports needs both, but vectors and cross-encoders score documents
+    one by one, and one report can take all places. If a question names no source, the order stays.
     """
 
     retriever: Retriever
@@ -252,9 +252,9 @@ class SourceQuota:
 class SpreadRetriever:
     """The k best hits, spread over the sources and days that the question names.
 
-    What several sources, or reports of several days, said needs a hit of each. If the first k lack
-    one, the best of the first `depth` hits that has it takes the last place of a hit that is not
-    the only one for something named; the first hit stays. A question that names fewer than two
+    A question about several sources, or about reports of several days, needs a hit of each. If the
+    first k lack one, the best of the first `depth` hits that has it replaces the last hit that is
+    not the only one for something named; the first hit stays. A question that names fewer than two
     sources and fewer than two days keeps its hits, and is not searched deeper.
     """
 

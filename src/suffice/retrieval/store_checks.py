@@ -1,4 +1,4 @@
-"""What all stores agree on: which documents, vectors and filters they accept, and similarity.
+"""The rules shared by all stores: which documents, vectors and filters they accept, and similarity.
 
 Stores that accept or round differently would answer the same question differently.
 """
@@ -23,10 +23,11 @@ Floats = npt.NDArray[np.float32]
 
 
 def check_document(document: Document) -> Document:
-    """The document as every store keeps it; InputError where no store can.
+    """The document as every store keeps it; InputError if no store can.
 
-    Lone surrogates, which UTF-8 cannot hold, become U+FFFD in texts and metadata. In ids they are
-    an error, since an id must come back unchanged. An empty source, category or parent is None.
+    Lone surrogates, which UTF-8 cannot encode, become U+FFFD in texts and metadata. In ids they are
+    an error, because an id must come back unchanged. An empty source, category or parent becomes
+    None.
     """
     if not isinstance(document, Document):
         raise InputError(
@@ -78,7 +79,7 @@ def _clean(text: str, where: str, field: str) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether UTF-8 can encode the text: not with a lone surrogate in it."""
+    """Whether UTF-8 can encode the text, which it cannot with a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -161,7 +162,7 @@ def run_queries(
 
 
 def check_field(field: str) -> Field:
-    """The metadata field of this name; InputError with the nearest name if there is none."""
+    """The metadata field of this name; InputError suggests the nearest name if there is none."""
     for known in FIELDS:
         if field == known:
             return known
@@ -169,7 +170,7 @@ def check_field(field: str) -> Field:
 
 
 def check_filters(filters: Sequence[Filter | None] | None) -> Sequence[Filter | None] | None:
-    """The filters with values spelled as documents keep them; InputError for invalid ones."""
+    """The filters with values spelled as in stored documents; InputError for invalid ones."""
     if filters is None:
         return None
     return [

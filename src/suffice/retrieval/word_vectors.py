@@ -1,7 +1,7 @@
 """Vectors of single words: how much of a question the words of a text cover by meaning.
 
-A text that says "marriage" covers the "wedding" of a question in part. Static vectors are enough
-for it: each distinct word is looked up once, and a batch of texts costs one product of matrices.
+A text that says "marriage" partly covers the "wedding" of a question. Static vectors are enough for
+this: each distinct word is looked up once, and a batch of texts costs one matrix product.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from suffice.protocols import Encoder
 
 Floats = npt.NDArray[np.float32]
 
-KEPT = 20_000  # words whose vectors are kept between questions: 20 MB
-UNLIKE = 0.3  # a cosine below which two words have nothing in common
+KEPT = 20_000  # word vectors cached between questions: 20 MB
+UNLIKE = 0.3  # words with a lower cosine have nothing in common
 
 
 @runtime_checkable
 class WordEncoder(Protocol):
-    """An encoder that knows words by themselves, without their sentence."""
+    """An encoder that can encode single words without their sentence."""
 
     def encode_words(self, words: Sequence[str]) -> Floats:
         """Unit vectors: (words, dimension)."""
@@ -39,11 +39,12 @@ class WordVectors:
 
     @classmethod
     def of(cls, encoder: Encoder) -> WordVectors | None:
-        """None for an encoder that reads sentences: a word by itself would cost it as much."""
+        """None for an encoder of sentences: encoding a single word would cost it as much."""
         return cls(encoder) if isinstance(encoder, WordEncoder) else None
 
     def likeness(self, asked: Sequence[str], texts: Sequence[str]) -> Floats:
-        """How like each asked word is to the most like one of a text, from 0 to 1: (texts, asked).
+        """The similarity of each asked word to the most similar word of a text, from 0 to 1:
+        (texts, asked).
 
         Texts are words between blanks.
         """
@@ -61,7 +62,7 @@ class WordVectors:
         return result
 
     def _of(self, words: Sequence[str]) -> Floats:
-        known = self._known  # other threads may add to it, or put another in its place
+        known = self._known  # other threads may add to it or replace it
         found = {word: known.get(word) for word in words}
         if new := [word for word, vector in found.items() if vector is None]:
             vectors: dict[str, Floats] = dict(zip(new, self._encoder.encode_words(new)))
@@ -71,4 +72,4 @@ class WordVectors:
             else:
                 known.update(vectors)
         rows = [vector for vector in map(found.__getitem__, words) if vector is not None]
-        return np.concatenate(rows).reshape(len(words), -1)  # much quicker than np.array
+        return np.concatenate(rows).reshape(len(words), -1)  # much faster than np.array

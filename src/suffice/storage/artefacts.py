@@ -1,4 +1,4 @@
-"""Files and folders that a crash cannot break, and arrays and networks that need not be trusted.
+"""Crash-safe files and folders, and arrays and networks from untrusted files.
 
 An artefact (a library, a gate, a run) is a folder with `manifest.json`: kind, format version,
 settings, seed, hashes of its inputs and files, package versions. Everything is written to a draft,
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 _PACKAGES = "suffice numpy scipy scikit-learn bm25s tantivy wordllama onnxruntime".split()
 _TRIES = 100
-_MAX_JSON_BYTES = 64 * 1024 * 1024  # of settings and small tables
+_MAX_JSON_BYTES = 64 * 1024 * 1024  # for settings and small tables
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What made an artefact, and the hashes of its files."""
+    """How an artefact was made, and the hashes of its files."""
 
     kind: str
     version: int
@@ -93,7 +93,7 @@ def new_artefact(
         (draft / MANIFEST).write_text(text, encoding="utf-8")
         for one in draft.rglob("*"):
             fsync_path(one)
-        os.chmod(draft, 0o755)  # a draft is private, an artefact is readable by everybody
+        os.chmod(draft, 0o755)  # a draft is private, an artefact is readable by everyone
         fsync_path(draft)
         _replace_folder(draft, path)
     finally:
@@ -139,7 +139,7 @@ def open_artefact(
 
 
 def check_replaceable(path: Path, *, kind: str) -> None:
-    """InputError if an artefact written to `path` would delete anything but one of its kind."""
+    """InputError if writing an artefact to `path` would delete anything but one of its kind."""
     path = Path(path)
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
@@ -155,7 +155,7 @@ def check_replaceable(path: Path, *, kind: str) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a small file of an artefact; ValueError where it is damaged."""
+    """The JSON object in a small file of an artefact; ValueError if it is damaged."""
     if path.stat().st_size > _MAX_JSON_BYTES:
         raise ValueError(f"it has more than {_MAX_JSON_BYTES:,} bytes")
     try:
@@ -169,7 +169,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def data_errors(what: str, *, hint: str) -> Iterator[None]:
-    """DataError where `what` cannot be read, however a damaged file makes it fail."""
+    """Raise DataError if `what` cannot be read, however a damaged file makes it fail."""
     try:
         yield
     except (DataError, NotReadyError):
@@ -188,7 +188,7 @@ def data_errors(what: str, *, hint: str) -> Iterator[None]:
 
 
 def _is_inside(part: Path, folder: Path) -> bool:
-    """Whether a file or link resolves to a place in the folder; False for impossible names."""
+    """Whether a file or link resolves to a path in the folder; False for invalid names."""
     try:
         part.is_file()
         return part.resolve().is_relative_to(folder.resolve())
@@ -197,7 +197,7 @@ def _is_inside(part: Path, folder: Path) -> bool:
 
 
 def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Write a file whole or not at all; several texts are streamed one after the other."""
+    """Write a file atomically; several texts are streamed one after the other."""
     path = Path(path)
     blocks = [content] if isinstance(content, str | bytes) else content
     draft, handle = _new_draft(path, folder=False)
@@ -221,7 +221,7 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
 def append_line(path: Path, line: str, *, max_bytes: int) -> None:
     """Append a line in one write, so that processes and threads can share the file.
 
-    A file of `max_bytes` is renamed to NAME.1, in place of an earlier one, and a new one begins.
+    A file of `max_bytes` is renamed to NAME.1, replacing an earlier one, and a new one begins.
     """
     path = Path(path)
     handle = _open_to_append(path)
@@ -231,7 +231,7 @@ def append_line(path: Path, line: str, *, max_bytes: int) -> None:
             os.close(handle)
             handle = _open_to_append(path)
         content = line.encode() + b"\n"
-        if not _ends_with_newline(handle):  # a writer died in the middle of its line
+        if not _ends_with_newline(handle):  # a writer died in the middle of a line
             content = b"\n" + content
         if os.write(handle, content) < len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
@@ -240,9 +240,9 @@ def append_line(path: Path, line: str, *, max_bytes: int) -> None:
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Append a JSON object as one line, durable and whole, beside other processes that append.
+    """Append a JSON object as one line, durable and whole, while other processes may append, too.
 
-    Half a line that a crash left is ended first. If the disk fails, nothing of the new line stays.
+    A partial line left by a crash is ended first. If the disk fails, nothing of the new line stays.
     """
     path = Path(path)
     line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
@@ -266,7 +266,7 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def check_appendable(path: Path) -> None:
-    """InputError where `append_line` could not write; an absent file is created."""
+    """InputError if `append_line` could not write; a missing file is created."""
     try:
         os.close(_open_to_append(Path(path)))
     except OSError as error:
@@ -282,7 +282,7 @@ def rotated_path(path: Path) -> Path:
 def _open_to_append(path: Path) -> int:
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
     try:
-        return os.open(path, flags, 0o600)  # it may hold what people asked
+        return os.open(path, flags, 0o600)  # private: it may contain users' questions
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, flags, 0o600)
@@ -290,7 +290,8 @@ def _open_to_append(path: Path) -> int:
 
 def _rotate(path: Path, handle: int) -> None:
     """Rename the file behind the handle, unless another process does so or has done so."""
-    # Who still has it open appends to NAME.1: no line is lost. Nobody waits for the lock.
+    # A process that still has it open appends to NAME.1, so no line is lost. Nobody waits for the
+    # lock.
     locked = sys.platform == "win32" or _lock(handle, wait=False)
     with suppress(OSError):
         if locked and os.path.samestat(path.stat(), os.fstat(handle)):
@@ -298,7 +299,7 @@ def _rotate(path: Path, handle: int) -> None:
 
 
 def _ends_with_newline(handle: int) -> bool:
-    if os.fstat(handle).st_size == 0:  # also a device
+    if os.fstat(handle).st_size == 0:  # also true for a device
         return True
     os.lseek(handle, -1, os.SEEK_END)
     return os.read(handle, 1) in (b"\n", b"")
@@ -306,7 +307,7 @@ def _ends_with_newline(handle: int) -> bool:
 
 @contextmanager
 def name_file_in_errors(path: Path) -> Iterator[None]:
-    """Add the file to errors in the middle of reading it, which name none."""
+    """Add the file name to errors raised while reading it, which do not have one."""
     try:
         yield
     except OSError as error:
@@ -322,7 +323,7 @@ def sha256_of(path: Path) -> str:
 
 def package_versions() -> dict[str, str]:
     """The installed versions of the packages that can change a result."""
-    from importlib import metadata  # late: slow to import
+    from importlib import metadata  # lazy: slow to import
 
     versions = {}
     for name in _PACKAGES:
@@ -344,7 +345,7 @@ def fsync_path(path: Path) -> None:
 
 
 def _new_draft(path: Path, *, folder: bool) -> tuple[Path, int]:
-    """Create an empty draft beside `path`; the handle locks it until closed or its process dies."""
+    """Create an empty draft next to `path`; the handle locks it until closed or at exit."""
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_dead_drafts(path)
     for _ in range(_TRIES):
@@ -360,16 +361,16 @@ def _new_draft(path: Path, *, folder: bool) -> tuple[Path, int]:
             handle, name = tempfile.mkstemp(**options)
             draft = Path(name)
         _lock(handle, wait=True)
-        if draft.exists():  # else another process took it for dead before it was locked
+        if draft.exists():  # else another process removed it as dead before it was locked
             return draft, handle
         os.close(handle)
     raise OSError(errno.EBUSY, "drafts keep disappearing", str(path))
 
 
 def remove_dead_drafts(path: Path) -> None:
-    """Remove the drafts of `path` whose writers died; writing and opening do so by themselves."""
+    """Remove the drafts of `path` whose writers died. Writing and opening do this themselves."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.draft"):
-        with suppress(OSError):  # already gone, or owned by someone else
+        with suppress(OSError):  # already gone, or owned by another user
             handle = os.open(left, os.O_RDONLY)
             try:
                 if _lock(handle, wait=False):
@@ -394,9 +395,9 @@ def _old_path(path: Path) -> Path:
 
 
 def _replace_folder(draft: Path, path: Path) -> None:
-    # A folder cannot be renamed over a full one, so the old one is moved aside first. A crash
-    # between the two renames is repaired by _recover_folder, which every open calls; if that
-    # happens right now, the old folder is back in its place and we try again.
+    # A folder cannot be renamed over a non-empty one, so the old one is moved aside first. A crash
+    # between the two renames is repaired by _recover_folder, which every open calls. If that
+    # happens right now, the old folder is back in place and we try again.
     for last in (False,) * _TRIES + (True,):
         _recover_folder(path)
         if path.exists():
@@ -417,7 +418,7 @@ def _recover_folder(path: Path) -> None:
         if path.exists():
             shutil.rmtree(_old_path(path), ignore_errors=True)
         else:
-            with suppress(OSError):  # another process was quicker, or the folder is read-only
+            with suppress(OSError):  # another process was faster, or the folder is read-only
                 os.rename(_old_path(path), path)
 
 
@@ -426,9 +427,9 @@ def _recover_folder(path: Path) -> None:
 
 
 def read_array(path: Path, *, largest: float | None = None, hint: str = "") -> npt.NDArray[Any]:
-    """Read an .npy file; DataError if it is damaged or holds NaN or numbers beyond `largest`.
+    """Read an .npy file; DataError if it is damaged or contains NaN or numbers beyond `largest`.
 
-    The file must be exactly as long as its header says and may not hold objects.
+    The file must be exactly as long as its header says and must not contain objects.
     """
     try:
         with Path(path).open("rb") as stream:
@@ -452,7 +453,7 @@ def _parse_array(stream: IO[bytes], size: int) -> npt.NDArray[Any]:
     import numpy as np
     from numpy.lib import format as npy
 
-    if (version := npy.read_magic(stream)) != (1, 0):  # later headers may claim gigabytes
+    if (version := npy.read_magic(stream)) != (1, 0):  # later versions allow headers of gigabytes
         raise ValueError(f"its format version is {version}")
     shape, by_columns, kind = npy.read_array_header_1_0(stream)
     if kind.hasobject:
@@ -467,7 +468,7 @@ def _parse_array(stream: IO[bytes], size: int) -> npt.NDArray[Any]:
 
 
 def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
-    """Write texts as two arrays: NAME_bytes.npy holds them, NAME_ends.npy where each ends."""
+    """Write texts as two arrays: NAME_bytes.npy has the bytes, NAME_ends.npy where each ends."""
     import numpy as np
 
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
@@ -510,25 +511,26 @@ def check_row_offsets(
 def open_onnx(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
     """An onnxruntime session for a network; DataError if it is damaged.
 
-    `threads` 0: as many as OMP_NUM_THREADS says, or all cores. Bytes must hold all weights; a file
+    `threads` 0 means OMP_NUM_THREADS, or all cores if unset. Bytes must contain all weights; a file
     may have some in other files of its folder.
     """
-    import onnxruntime  # late: slow to import
+    import onnxruntime  # lazy: slow to import
 
     options = onnxruntime.SessionOptions()
-    # onnxruntime does not read the variable: two workers with two threads each would take turns.
+    # onnxruntime ignores the variable: two workers with two threads each would compete for the
+    # cores.
     allowed = os.environ.get("OMP_NUM_THREADS", "")
     threads = threads or (int(allowed) if allowed.isdecimal() else 0)
     options.intra_op_num_threads = options.inter_op_num_threads = threads
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    options.log_severity_level = 4  # what it would print is in the error
+    options.log_severity_level = 4  # the error contains what it would print
     given = model if isinstance(model, bytes) else str(model)
     try:
         session = onnxruntime.InferenceSession(
             given, options, providers=["CPUExecutionProvider"], enable_fallback=0
         )
         for one in (*session.get_inputs(), *session.get_outputs()):
-            _ = one.name, one.shape  # decoded on access: finds damaged names here
+            _ = one.name, one.shape  # decoded on access: detects damaged names here
         return session
     except Exception as error:  # onnxruntime raises classes that it does not export
         what = "a network" if isinstance(model, bytes) else str(model)
@@ -536,13 +538,14 @@ def open_onnx(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
 
 
 class OnnxTrees:
-    """A saved tree model that gives the probability of "yes"; one thread: a batch is short.
+    """A saved tree model that gives the probability of "yes". One thread, because batches are
+    small.
 
-    `content` are the bytes of an ONNX file; they are kept so that a loaded model can be saved.
+    `content` has the bytes of an ONNX file, so that a loaded model can be saved.
     """
 
-    ROUNDING = 1e-3  # sums of many small shares may miss one by a little
-    BATCH_ROWS = 256  # from about 1,000 rows on, onnxruntime takes four times as long for each
+    ROUNDING = 1e-3  # sums of many small shares may miss 1 slightly
+    BATCH_ROWS = 256  # above about 1,000 rows, onnxruntime needs four times as long per row
 
     def __init__(
         self, content: bytes, *, columns: int, hint: str = "fit and save it again"

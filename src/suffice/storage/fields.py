@@ -21,13 +21,13 @@ from suffice.errors import InputError
 from suffice.storage.records import SKIP_HINT, Record
 
 T = TypeVar("T")
-MAX_COUNT = 1_000_000_000  # Python parses any number, but larger ones have no mean
+MAX_COUNT = 1_000_000_000  # Python parses any number, but larger ones make no sense
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _LARGEST = {int: 2**63 - 1, float: sys.float_info.max}
 
 
 def field_error(record: Record, field: str, expected: str) -> InputError:
-    """The error for a field that is missing or not what was expected."""
+    """The error for a missing or unexpected field."""
     if field not in record.value:
         has = ", ".join(map(str, list(record.value)[:12])) or "nothing"
         problem = f"is missing, expected {expected}; it has: {has}"
@@ -37,7 +37,7 @@ def field_error(record: Record, field: str, expected: str) -> InputError:
 
 
 def required_text(record: Record, field: str) -> str:
-    """A text that must be there and not be blank, stripped."""
+    """A required, non-blank string, stripped."""
     value = record.value.get(field)
     if not is_text(value) or not value.strip():
         raise field_error(record, field, "a text that is not empty")
@@ -45,7 +45,7 @@ def required_text(record: Record, field: str) -> str:
 
 
 def optional_text(record: Record, field: str) -> str | None:
-    """A text that may be missing, null or empty: then None. Numbers are accepted as written."""
+    """A string, or None if missing, null or empty. Numbers are accepted as written."""
     value = record.value.get(field)
     if value is None:
         return None
@@ -57,7 +57,7 @@ def optional_text(record: Record, field: str) -> str | None:
 
 
 def optional_texts(record: Record, field: str) -> tuple[str, ...]:
-    """A list of texts that may be missing or null. Whole numbers are accepted: ids often are."""
+    """A list of strings that may be missing or null. Integers are accepted: ids often are."""
     value = record.value.get(field)
     if value is None:
         return ()
@@ -85,7 +85,7 @@ def optional_count(record: Record, field: str) -> int | None:
 
 
 def optional_date(record: Record, field: str) -> date | None:
-    """The day of an ISO date or time stamp that may be missing, null or empty."""
+    """The day of an ISO date or timestamp that may be missing, null or empty."""
     value = record.value.get(field)
     if value is None or value == "":
         return None
@@ -97,12 +97,12 @@ def optional_date(record: Record, field: str) -> date | None:
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """Whether the value is a text that UTF-8 can store: JSON can spell half a surrogate pair."""
+    """Whether the value is a string that UTF-8 can encode: JSON allows half a surrogate pair."""
     return isinstance(value, str) and _HALF_PAIR.search(value) is None
 
 
 class UniqueIds:
-    """Ids that may not occur twice; the error names both places."""
+    """Rejects ids that occur twice; the error names both places."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -115,12 +115,12 @@ class UniqueIds:
                 f" {self._line[record_id]}",
                 hint="give each its own id, or pass --skip-bad to keep the first of each",
             )
-        self._line[record_id] = where.rpartition(":")[2]  # the file is the same for all
+        self._line[record_id] = where.rpartition(":")[2]  # all are in the same file
 
 
 def content_id(title: str, body: str) -> str:
     """An id made from the content alone, so that two files with the same paragraph agree."""
-    # Half a surrogate pair, as broken JSON has it, cannot be encoded otherwise.
+    # Half a surrogate pair, from broken JSON, can be encoded only this way.
     encoded = f"{title}\n{body}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(encoded).hexdigest()[:12]
     return f"{title}#{digest}" if title else digest

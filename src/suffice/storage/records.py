@@ -1,6 +1,6 @@
 """Stream records from files of any size: lines, JSON Lines, JSON arrays and objects, TSV.
 
-Errors name the file and line. A bad record stops the reading, or is skipped and counted.
+Errors name the file and line. A bad record stops reading, or is skipped and counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON object of a file; `where` is its place as `file:line`."""
+    """One JSON object of a file; `where` is its position as `file:line`."""
 
     value: dict[str, Any]
     where: str
@@ -50,9 +50,9 @@ class Line:
 
 
 class BadRecords:
-    """What to do with a bad record: stop (default), or skip it, count it and list the first."""
+    """How to handle a bad record: stop (default), or skip it, count it and list the first ones."""
 
-    KEPT = 100  # enough to see the pattern without filling the memory
+    KEPT = 100  # enough to see the pattern, small enough for memory
 
     def __init__(self, *, skip: bool = False) -> None:
         self.skip = skip
@@ -121,7 +121,7 @@ def read_jsonl(path: Path, bad: BadRecords) -> Iterator[Record]:
 
 
 def read_json_records(path: Path, bad: BadRecords) -> Iterator[Record]:
-    """The objects of a file that is a JSON array or JSON Lines, by its first character."""
+    """The objects of a file that is a JSON array or JSON Lines, detected by the first character."""
     read = read_json_array if is_json_array(path) else read_jsonl
     return read(path, bad)
 
@@ -148,7 +148,7 @@ def read_json_array(path: Path, bad: BadRecords) -> Iterator[Record]:
     """The objects of a file that is one JSON array, without loading the file.
 
     Anything else in it is a bad record. A damaged file raises an error even if bad records are
-    skipped: after a broken bracket nothing can be parsed.
+    skipped: nothing can be parsed after a broken bracket.
     """
     for value, where in _JsonStream(readable_file(path)).array():
         yield from _objects(value, where, bad)
@@ -160,7 +160,7 @@ def read_json_object(path: Path) -> Iterator[Entry]:
 
 
 class _JsonStream:
-    """A window over the file that grows until the next value fits, then slides behind it."""
+    """A window over the file that grows until the next value fits, then moves past it."""
 
     _decoder = json.JSONDecoder()
 
@@ -182,7 +182,7 @@ class _JsonStream:
             yield Entry(key, self._value(), where)
 
     def _places(self, opening: str, closing: str, what: str) -> Iterator[str]:
-        """Where each item starts; the caller consumes the item before asking for the next."""
+        """Where each item starts; the caller consumes the item before requesting the next."""
         with (
             name_file_in_errors(self.path),
             self.path.open(encoding="utf-8-sig", errors="strict") as self.stream,
@@ -209,7 +209,7 @@ class _JsonStream:
         while True:
             try:
                 value, end = self._decoder.raw_decode(self.window, self.at)
-                # A number or word at the very end of the window may go on in the next block.
+                # A number or word at the very end of the window may continue in the next block.
                 if end < len(self.window) or self.ended:
                     self._skip(end - self.at)
                     return value
@@ -267,7 +267,7 @@ def read_table(
             places.append(line.where)
             yield line.text + "\n"
 
-    csv.field_size_limit(MAX_RECORD_BYTES)  # of the process; a cell may hold ten long documents
+    csv.field_size_limit(MAX_RECORD_BYTES)  # process-wide; a cell may contain ten long documents
     rows = csv.reader(lines(), delimiter=delimiter)
     header: list[str] = []
     while True:

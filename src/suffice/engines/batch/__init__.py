@@ -4,7 +4,7 @@
         for result in run(job, blocks):
             ...
 
-A `Job` (see `suffice.jobs`) does not know where it runs and gives the same bytes everywhere.
+A `Job` (see `suffice.jobs`) does not depend on where it runs and gives the same bytes everywhere.
 """
 
 from suffice.engines.batch.runner import BatchRunner

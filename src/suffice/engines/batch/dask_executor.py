@@ -1,11 +1,11 @@
 """Run the blocks of a job on Dask workers.
 
-A block travels inside its task, not as data on a worker: when a worker dies, the scheduler gives
-the task to another. What a job shares is a task too, passed from worker to worker and prepared once
-in each process. A worker refuses the work if its suffice, or a package that can change a number,
-has another version.
+A block is part of its task, not data on a worker: when a worker dies, the scheduler gives the task
+to another. What a job shares is also a task, passed from worker to worker and prepared once per
+process. A worker refuses the work if suffice, or a package that can change a number, has another
+version there.
 
-Dask sends functions and values by pickle: whoever can reach a scheduler can run code on its
+Dask sends functions and values with pickle: anyone who can reach a scheduler can run code on its
 workers. Certificates (`tls://`) come from Dask's own configuration.
 """
 
@@ -27,10 +27,10 @@ from suffice.storage import package_versions
 __all__ = ["DaskCluster"]
 
 CONNECT_S = 10.0
-WORKER_WAIT_S = 60.0  # how long there may be no worker: one that crashed is back by then
+WORKER_WAIT_S = 60.0  # how long there may be no worker: a crashed one is back by then
 POLL_S = 2.0
-MAX_PREPARED = 2  # kept ready in a worker: the current job and the one before
-QUEUED_PER_THREAD = 2  # blocks that wait for each thread of a worker
+MAX_PREPARED = 2  # kept in a worker: the current job and the previous one
+QUEUED_PER_THREAD = 2  # blocks queued per worker thread
 
 
 class DaskCluster:
@@ -45,7 +45,7 @@ class DaskCluster:
         connect: Any = distributed.Client  # untyped
         options = {"timeout": CONNECT_S, "set_as_default": False, "name": "suffice"}
         try:
-            # Dask would remember the last 1,000 blocks.
+            # Dask would keep the last 1,000 blocks.
             with _dask_config({"distributed.admin.low-level-log-length": 0}):
                 self.client = connect(self.address, **options)
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
@@ -72,20 +72,20 @@ class DaskCluster:
             raise self.no_worker_error() from error
 
     def _check_versions(self) -> None:
-        """Ask first: a worker without suffice dies of its first task and uses up others' tries."""
+        """Check first: a worker without suffice dies on its first task and uses up its retries."""
         wanted = package_versions()
         found = self.client.get_versions(packages=list(wanted))
         for address, worker in found["workers"].items():
             versions = {name: worker["packages"].get(name) for name in wanted}
             _refuse_differences(version_differences(wanted, versions), f"the worker at {address}")
-        # The scheduler only has to know what it passes on.
+        # The scheduler only needs suffice for what it passes on.
         version = {"suffice": found["scheduler"]["packages"].get("suffice")}
         differences = version_differences({"suffice": wanted.get("suffice")}, version)
         _refuse_differences(differences, "the scheduler")
 
     @property
     def threads(self) -> int:
-        """How many blocks the present workers can run at once."""
+        """How many blocks the current workers can run at once."""
         try:
             return sum(self.client.nthreads().values())
         except OSError as error:
@@ -107,7 +107,7 @@ class DaskCluster:
 
 
 def _dask_config(settings: Mapping[str, Any]) -> Any:
-    """A context manager with these settings of Dask."""
+    """A context manager with these Dask settings."""
     import dask
 
     return dask.config.set(settings)
@@ -205,7 +205,7 @@ class DaskResult:
         return found
 
     def _check_workers(self, deserted_since: float | None) -> float | None:
-        """Since when there has been no worker; an error if that is too long."""
+        """Since when there has been no worker; raises an error if that is too long."""
         try:
             if self._cluster.threads:
                 return None
@@ -221,7 +221,7 @@ class DaskResult:
 
 
 def _is_unpickling_error(error: BaseException | None) -> bool:
-    """Whether a task could not even be unpickled; the scheduler does that first."""
+    """Whether a task could not be unpickled, which the scheduler does first."""
     return error is not None and (
         isinstance(error, ImportError | AttributeError)
         or "deserializ" in str(error)
@@ -234,14 +234,14 @@ def _is_unpickling_error(error: BaseException | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sealed:
-    """A value that Dask passes on without looking for tasks inside."""
+    """A value that Dask passes on without searching it for tasks."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class _FinalError:
-    """An error that a retry would not fix; it travels as a result."""
+    """An error that a retry would not fix, returned as a result."""
 
     error: SufficeError
 
@@ -260,7 +260,7 @@ _preparing = threading.Lock()
 
 
 def _prepared_job(wanted: Mapping[str, str], job: Job, shared: Any) -> Any:
-    """What the job needs, made once per process; the key says what it was made from."""
+    """The prepared input of the job, made once per process; the key identifies its source."""
     with _preparing:
         key = f"{job.name}\0{job.key}"
         if key not in _prepared:

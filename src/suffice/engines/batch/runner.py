@@ -1,6 +1,6 @@
-"""A job over blocks: results in order, finished blocks kept, failed ones retried and then named.
+"""Run a job over blocks: results in order, finished blocks stored, failed ones retried.
 
-At most a window of blocks is under way and as many results wait for their turn, so memory does not
+At most a window of blocks runs at once, and as many results wait for their turn, so memory does not
 grow with the input. An error in the middle of the input is raised after everything before it, as if
 blocks ran one after the other.
 """
@@ -41,7 +41,7 @@ class LocalExecutor:
 
 
 class DeferredResult:
-    """A block that is computed when its result is asked for; `drop` gives it up."""
+    """A block that is computed when its result is requested; `drop` discards it."""
 
     done = False
 
@@ -54,7 +54,7 @@ class DeferredResult:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A block of the input: its position in words, its content, its result and where to keep it."""
+    """A block of the input: its position in words, its content, its result and its file."""
 
     span: str
     content: Any
@@ -66,8 +66,8 @@ class BatchRunner:
     """Runs jobs, as `suffice.jobs.JobRunner`, in this process or on the workers of a scheduler.
 
     With `checkpoint`, finished blocks stay in that folder until the `with` block ends without an
-    error, and a later run reuses them. `command` is what to run again, for error messages. `report`
-    receives lines about retries and waiting.
+    error, and a later run reuses them. `command` is the command to run again, for error messages.
+    `report` receives messages about retries and waiting.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class BatchRunner:
         self._runs: WeakSet[Generator[Any, None, None]] = WeakSet()
         self._cluster: DaskCluster | None = None
         if scheduler is not None:
-            from suffice.engines.batch.dask_executor import DaskCluster  # late: a slow extra
+            from suffice.engines.batch.dask_executor import DaskCluster  # lazy: a slow extra
 
             self._cluster = DaskCluster(scheduler, self._report)
 
     def close(self) -> None:
-        for run in list(self._runs):  # an unfinished one may have finished blocks to keep
+        for run in list(self._runs):  # an unfinished one may have finished blocks to store
             run.close()
         if self._cluster is not None:
             self._cluster.close()
@@ -188,7 +188,7 @@ class BatchRunner:
 
 
 class _BlockReader(Iterator[Any]):
-    """The blocks of an input. If reading fails they end, and `error` holds the error."""
+    """The blocks of an input. If reading fails they end, and `error` has the error."""
 
     def __init__(self, blocks: Iterable[Any]) -> None:
         self._blocks = iter(blocks)
@@ -207,7 +207,7 @@ class _BlockReader(Iterator[Any]):
 
 
 def _describe_block(job: Job, block: Sequence[Any], count: int) -> str:
-    """Which part of the input a block is, as a person finds it there."""
+    """Which part of the input a block is, for error messages."""
     ends = [getattr(one, "where", None) for one in (block[0], block[-1])] if len(block) else []
     if all(ends) and ends:
         return f"{ends[0]} to {ends[1]}" if ends[0] != ends[1] else f"{ends[0]}"

@@ -6,7 +6,8 @@
     text_index        the text index
     vector_file       the vector file
 
-docs/decisions/0008-embedded-store.md explains why crashes and readers always meet a whole store.
+docs/decisions/0008-embedded-store.md explains why readers always see a consistent store, even after
+a crash.
 """
 
 from suffice.engines.embedded.store import EmbeddedStore

@@ -1,8 +1,8 @@
-"""The documents of an embedded store in one SQLite file, which decides what the store holds.
+"""The documents of an embedded store in one SQLite file, which decides what the store contains.
 
-A row is one version of a document. Replacing a document gives it a new row and keeps its place,
-the row of its first version, which is the insertion order. Rows are never reused, so a row in an
-index always means the same text. Deleted rows stay listed until the text index has dropped them.
+A row is one version of a document. Replacing a document gives it a new row and keeps its place: the
+row of its first version, which is the insertion order. Rows are never reused, so a row in an index
+always means the same text. Deleted rows stay listed until the text index has dropped them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DOCUMENT_COLUMNS = "doc_id, text, title, source, category, published_at, entitie
 
 @dataclass(frozen=True, slots=True)
 class StoreState:
-    """What a generation consists of."""
+    """The parts of a generation."""
 
     generation: int
     next_row: int
@@ -135,7 +135,7 @@ class SqliteDocuments:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing: durable when the block ends, undone when it raises."""
+        """A transaction: durable when the block ends, rolled back if it raises."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -234,7 +234,7 @@ class SqliteDocuments:
         )
 
     def remove(self, rows: Sequence[DocumentRow], *, generation: int) -> None:
-        """Take these versions out; they stay listed as deleted in this generation."""
+        """Remove these versions; they stay listed as deleted in this generation."""
         run = self._db.executemany
         run("DELETE FROM documents WHERE row = ?", [(one.row,) for one in rows])
         entities = [(value, one.row) for one in rows for value in one.entities]
@@ -255,8 +255,8 @@ class SqliteDocuments:
         self._db.execute("DELETE FROM buried WHERE died <= ?", (until,))
 
     def renumber_slots(self, old: npt.NDArray[np.int64]) -> None:
-        """The vector of slot old[n] is now in slot n, and no slot is empty."""
-        # A temporary table: an index on slot would slow every insert.
+        """Record that the vector of slot old[n] is now in slot n, and that no slot is empty."""
+        # A temporary table, because an index on slot would slow every insert.
         self._db.execute("CREATE TEMP TABLE moved (old INTEGER PRIMARY KEY, new INTEGER)")
         moves = zip(old.tolist(), range(len(old)))
         self._db.executemany("INSERT INTO moved VALUES (?, ?)", moves)
@@ -267,9 +267,7 @@ class SqliteDocuments:
 
 
 def create_database(file: Path) -> None:
-    """Make an empty database under another name, then rename it: a crash leaves none or a whole
-    one.
-    """
+    """Create an empty database under another name, then rename it, so that a crash is harmless."""
     draft = file.with_name(f".{file.name}.draft")
     with sqlite_errors(file), os_errors(file):
         for leftover in file.parent.glob(f"{draft.name}*"):
@@ -308,7 +306,7 @@ def _document(values: Sequence[Any]) -> Document:
 
 def _sql_test(condition: Condition) -> tuple[str, Sequence[str]]:
     field, operator = condition.field, condition.operator
-    if operator in ("$gte", "$lte"):  # ISO dates sort like the days they name
+    if operator in ("$gte", "$lte"):  # ISO dates sort by day
         return f"{field} {'>=' if operator == '$gte' else '<='} ?", condition.values
     test = f"{field} IN (SELECT value FROM json_each(?))"
     if field == "entities":

@@ -58,11 +58,11 @@ from suffice.types import DocId, Document, Field, Filter, Hit, RetrieverScore
 
 __all__ = ["EmbeddedStore", "Snapshot"]
 
-EXTRA_HITS = 16  # asked for beyond k: some may be deleted, and ties with the last must be seen
-MAX_TIES = 1_000  # beyond this many equal scores the index's order decides
+EXTRA_HITS = 16  # requested beyond k: some may be deleted, and ties with the last must be seen
+MAX_TIES = 1_000  # with more equal scores, the index's order decides
 DATABASE = "truth.sqlite"
 SNAPSHOT_TRIES = 20
-BATCH_CHARACTERS = 32_000_000  # long documents end a batch early, so that memory stays bounded
+BATCH_CHARACTERS = 32_000_000  # long documents end a batch early, to bound memory
 MAX_IDLE = 8  # connections kept open for the next readers
 DISK_HINT = "check that the disk is healthy, has room and is writable, then try again"
 
@@ -71,7 +71,7 @@ DISK_HINT = "check that the disk is healthy, has room and is writable, then try 
 class Snapshot:
     """The parts of a store at one generation.
 
-    SQLite decides: a row of the text index or the vector file that it does not name is no hit.
+    SQLite decides: a row of the text index or the vector file that it does not list is not a hit.
     """
 
     database: SqliteDocuments
@@ -88,7 +88,7 @@ class Snapshot:
             found = search_index(self.searcher, question, limit, filter)
             located = self.database.locate([row for _, row in found])
             alive = [(-score, *located[row]) for score, row in found if row in located]
-            # More hits cannot matter once the last one seen scores less than the k-th alive.
+            # More hits cannot matter once the last one seen scores less than the k-th live one.
             settled = len(alive) >= k and found[-1][0] < -alive[k - 1][0]
             if len(found) < limit or settled or len(alive) >= k + MAX_TIES:
                 break
@@ -136,9 +136,9 @@ class _CachedSearcher:
     searcher: tantivy.Searcher
 
 
-# A forked process must neither use nor close SQLite's connections: closing would undo the parent's
-# locks. It also inherits SQLite's record of those locks, but not the locks. So idle connections are
-# closed before a fork; a child leaves those in use as they are and opens its own.
+# A forked process must neither use nor close SQLite's connections: closing would release the
+# parent's locks. It also inherits SQLite's record of those locks, but not the locks. So idle
+# connections are closed before a fork; a child leaves those in use untouched and opens its own.
 _OPEN_STORES: weakref.WeakSet[EmbeddedStore] = weakref.WeakSet()
 _ABANDONED: list[SqliteDocuments | None] = []
 
@@ -146,7 +146,7 @@ _ABANDONED: list[SqliteDocuments | None] = []
 class EmbeddedStore:
     """A store in one folder. At most `batch` documents become one generation.
 
-    If a `put` repeats an id, the last document is kept, at the place of the first. Threads may
+    If a `put` repeats an id, the last document is kept, at the position of the first. Threads may
     share a store, and so may a process and its forks.
     """
 
@@ -247,7 +247,7 @@ class EmbeddedStore:
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
-        """In the block every read of this thread sees one generation, whatever anyone writes."""
+        """In the block, every read of this thread sees one generation, whatever is written."""
         outer = self._pinned()
         with self._reading() as snapshot:
             self._local.snapshot = snapshot
@@ -265,7 +265,7 @@ class EmbeddedStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """The last published generation. Keep it briefly: SQLite's log grows meanwhile."""
+        """The last published generation. Keep it only briefly: SQLite's log grows meanwhile."""
         database = self._borrow()
         try:
             with sqlite_errors(self._file):
@@ -307,9 +307,9 @@ class EmbeddedStore:
             searcher = self._reader[1].searcher()
             self._watch = self._watch or self._connect()
             now = self._watch.state()
-            # Loaded after SQLite was read, the index holds this generation's rows unless it has
-            # dropped some since: the writer may be one generation past the published one, and
-            # drops what was deleted GRACE_GENERATIONS before that.
+            # Loaded after SQLite was read, the index contains this generation's rows unless it has
+            # dropped some since. The writer may be one generation past the published one, and drops
+            # what was deleted GRACE_GENERATIONS before that.
             oldest = now.generation + 1 - GRACE_GENERATIONS
             if now.text != state.text or oldest > state.generation:
                 raise _StaleIndexError("the text index is newer")
@@ -358,7 +358,7 @@ class EmbeddedStore:
         return gone
 
     def compact(self) -> None:
-        """Free now what deleted and replaced documents still occupy in the indexes."""
+        """Free the space that deleted and replaced documents still use in the indexes."""
         with self._writing() as (writer, _):
             writer.clean_up(garbage=0)
 
@@ -379,7 +379,7 @@ class EmbeddedStore:
                 database.close()
 
     def _repair(self, damage: DamagedIndexError) -> None:
-        """Rebuild the text index, unless someone just did or the system is at fault."""
+        """Rebuild the text index, unless another process just did or the system is at fault."""
         if damage.is_system_error:
             message = f"the text index of {self.path} cannot be read: {damage}"
             raise EngineError(message, hint=DISK_HINT) from damage
@@ -415,7 +415,7 @@ class EmbeddedStore:
             message = f"{self.path} cannot be created: {error}"
             raise EngineError(message, hint=disk_hint(error)) from error
         with self._locked():
-            if not self._file.exists():  # else another process was quicker
+            if not self._file.exists():  # else another process was faster
                 create_database(self._file)
 
     def _connect(self) -> SqliteDocuments:
@@ -447,7 +447,7 @@ class EmbeddedStore:
             database.close()
 
     def _after_fork(self) -> None:
-        """In the child: start with nothing open and with locks that no parent's thread holds."""
+        """In the child: start with nothing open and with unlocked locks."""
         _ABANDONED.extend([*self._idle, self._watch])
         self._guard, self._local = threading.Lock(), threading.local()
         self._reset()

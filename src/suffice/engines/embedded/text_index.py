@@ -1,6 +1,6 @@
 """The text index of an embedded store: tantivy over the tokens of `suffice.text`.
 
-Tantivy only splits at spaces, so every store sees the same words. It keeps no text: a hit is a row
+Tantivy only splits at spaces, so every store sees the same words. It stores no text: a hit is a row
 and a score. It differs from exact BM25 in two ways: document lengths are rounded to 256 steps, and
 deleted documents count in word frequencies until they are merged away.
 """
@@ -32,8 +32,8 @@ MAX_ROW = 2**63 - 1
 
 Occur, Query = tantivy.Occur, tantivy.Query
 
-# As Rust and Python print them: no memory, no permission, too many open files, no room, read-only,
-# no quota.
+# As printed by Rust and Python: out of memory, no permission, too many open files, disk full,
+# read-only, quota exceeded.
 _SYSTEM_ERROR = re.compile(r"(os error |code: |Errno )(12|13|23|24|28|30|122)\b")
 
 
@@ -55,7 +55,7 @@ class DamagedIndexError(Exception):
 
     @property
     def is_system_error(self) -> bool:
-        """Whether the disk or the process is at fault, so that a new index would fail as well."""
+        """Whether the disk or the process is at fault, so that a new index would also fail."""
         return bool(_SYSTEM_ERROR.search(str(self)))
 
 
@@ -68,7 +68,7 @@ def _index_errors() -> Iterator[None]:
     except (OSError, ValueError) as error:
         raise DamagedIndexError(str(error)) from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # tantivy panics when a file ends too early
+        if type(error).__name__ != "PanicException":  # tantivy panics if a file is truncated
             raise
         raise DamagedIndexError(str(error)) from None
 
@@ -100,7 +100,7 @@ def search_index(
         query = Query.boolean_query([(Occur.Should, term) for term in terms])
         if filter:
             clauses = [(Occur.Must, _clause(one, filter.lenient)) for one in filter.conditions]
-            # Scored as 0, so that passing a filter does not raise a document.
+            # Scored as 0, so that passing a filter does not raise the score.
             passing = Query.const_score_query(Query.boolean_query(clauses), 0.0)
             query = Query.boolean_query([(Occur.Must, query), (Occur.Must, passing)])
         hits = searcher.search(query, limit, count=False).hits
@@ -128,7 +128,7 @@ def _not(query: tantivy.Query) -> tantivy.Query:
 
 
 class TextIndexWriter:
-    """The one writer of an index; nothing is visible before `commit`."""
+    """The only writer of an index; nothing is visible before `commit`."""
 
     def __init__(self, folder: Path, *, fresh: bool = False) -> None:
         with _index_errors():
@@ -148,11 +148,11 @@ class TextIndexWriter:
 
     def remove(self, rows: Sequence[int]) -> None:
         if rows:
-            # By query: deleting by term silently finds no unsigned number.
+            # By query: deleting by term silently matches no unsigned number.
             self._delete(Query.term_set_query(SCHEMA, "row", rows))
 
     def remove_from(self, row: int) -> None:
-        """Remove every row from this one on: what a writer that crashed before publishing left."""
+        """Remove every row from this one on, left by a writer that crashed before publishing."""
         kind = tantivy.FieldType.Unsigned
         self._delete(Query.range_query(SCHEMA, "row", kind, lower_bound=row, upper_bound=MAX_ROW))
 

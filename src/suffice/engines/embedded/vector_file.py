@@ -1,7 +1,7 @@
-"""The vector file of an embedded store: one float16 record a slot, append-only, searched exactly.
+"""The vector file of an embedded store: a float16 record per slot, append-only, searched exactly.
 
-A record carries its document's row and place beside the vector, so a search needs no table.
-Readers map the slots of their generation; the next writer overwrites what a crashed one left.
+A record has its document's row and place next to the vector, so a search needs no table. Readers
+map the slots of their generation; the next writer overwrites what a crashed one left.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from suffice.storage.artefacts import fsync_path
 
 __all__ = ["NearestRecords", "Records", "append_records", "nearest_records", "open_records"]
 
-BLOCK_RECORDS = 16_384  # compared at a time: 16 MB of float32 at 256 dimensions
+BLOCK_RECORDS = 16_384  # compared at once: 16 MB of float32 at 256 dimensions
 
 Records = npt.NDArray[np.void]
 
@@ -44,7 +44,7 @@ def _record_dtype(dimension: int) -> np.dtype[np.void]:
 def append_records(
     file: Path, slot: int, rows: npt.ArrayLike, places: npt.ArrayLike, vectors: Halves
 ) -> None:
-    """Write records from this slot on, durably. What was there belonged to no generation."""
+    """Write records from this slot on, durably. Existing ones there belong to no generation."""
     records = np.empty(len(vectors), _record_dtype(vectors.shape[1]))
     records["row"], records["place"], records["vector"] = rows, places, vectors
     with os_errors(file):
@@ -54,7 +54,7 @@ def append_records(
             stream.write(records.tobytes())
             stream.flush()
             os.fsync(stream.fileno())
-        if slot == 0:  # a new file: its name must be durable too
+        if slot == 0:  # a new file: its name must be durable, too
             fsync_path(file.parent)
 
 
@@ -72,7 +72,7 @@ def open_records(file: Path, dimension: int, slots: int) -> Records | None:
 def nearest_records(
     records: Records, questions: Floats, k: int, masks: Sequence[Mask]
 ) -> list[NearestRecords]:
-    """For each question the k records of highest inner product within its mask, ties by place."""
+    """For each question, the k records of highest inner product within its mask, ties by place."""
     best: list[list[tuple[Any, Any, Any]]] = [[] for _ in questions]
     for start in range(0, len(records), BLOCK_RECORDS):
         allowed = np.stack([mask[start : start + BLOCK_RECORDS] for mask in masks])
@@ -80,7 +80,7 @@ def nearest_records(
         if not len(slots):
             continue
         block = records[start : start + BLOCK_RECORDS][slots]
-        # top_k breaks ties by position: in the order of places, that is by place.
+        # top_k breaks ties by position, so sort by place first.
         order = np.argsort(block["place"], kind="stable")
         block, allowed = block[order], allowed[:, slots[order]]
         ranked = top_k(similarity(questions, block["vector"]), k, allowed)

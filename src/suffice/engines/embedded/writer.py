@@ -1,8 +1,8 @@
 """How a batch becomes a generation of an embedded store: indexes first, SQLite last.
 
-New rows enter the vector file and the text index before SQLite names them. Deleted rows leave the
-text index only GRACE_GENERATIONS later. So the indexes always hold at least what SQLite names, a
-crash leaves nothing worse than rows that SQLite does not name, and its commit alone publishes.
+New rows enter the vector file and the text index before SQLite lists them. Deleted rows leave the
+text index only GRACE_GENERATIONS later. So the indexes always contain at least what SQLite lists,
+and a crash leaves at worst some rows that SQLite does not list. Only SQLite's commit publishes.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = ["GRACE_GENERATIONS", "StoreWriter", "text_folder", "vector_file", "wr
 
 LOCK_FILE = "writer.lock"
 POLL_S = 0.02
-GRACE_GENERATIONS = 16  # a reader overtaken by this many while it takes a snapshot takes another
+GRACE_GENERATIONS = 16  # a reader overtaken by this many while taking a snapshot starts again
 MIN_GARBAGE = 1_000  # fewer deleted rows or empty slots are not worth a clean-up
 
 
 @contextmanager
 def writer_lock(folder: Path, *, wait_s: float) -> Iterator[None]:
-    """Hold the only right to write. The system releases it when a process dies."""
+    """Hold the exclusive right to write. The system releases it if the process dies."""
     try:
         handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
@@ -72,7 +72,7 @@ def vector_file(store: Path, number: int) -> Path:
 
 
 class StoreWriter:
-    """The only writer while it holds the lock."""
+    """The only writer, while it holds the lock."""
 
     def __init__(self, path: Path, database: SqliteDocuments) -> None:
         self._path, self._database = path, database
@@ -80,7 +80,7 @@ class StoreWriter:
         self._remove_leftovers(database.state())
 
     def put(self, documents: Sequence[Document], vectors: Halves | None) -> None:
-        """Store documents with distinct ids as the next generation; durable when it returns."""
+        """Store documents with distinct ids as the next generation; durable on return."""
         try:
             self._publish(documents, vectors)
         except DamagedIndexError as error:  # nothing was published
@@ -119,7 +119,7 @@ class StoreWriter:
             )
 
     def delete(self, doc_ids: Sequence[DocId]) -> int:
-        """Remove documents. SQLite stops naming their rows; the text index drops them later."""
+        """Remove documents. SQLite stops listing their rows; the text index drops them later."""
         with self._database.writing():
             state = self._database.state()
             gone = list(self._database.rows(doc_ids).values())
@@ -145,7 +145,7 @@ class StoreWriter:
         return index
 
     def clean_up(self, *, garbage: int = MIN_GARBAGE) -> None:
-        """Drop deleted rows and empty slots where they exceed a quarter of the documents."""
+        """Drop deleted rows and empty slots if they exceed a quarter of the documents."""
         garbage = max(garbage, self._database.state().documents // 4) if garbage else 0
         if self._database.deleted_count() > garbage:
             self._drop_all_deleted()
@@ -176,7 +176,7 @@ class StoreWriter:
         self._database.forget_deleted(until=until)
 
     def _drop_all_deleted(self) -> None:
-        """Let GRACE_GENERATIONS pass, so that no reader needs the deleted rows; then drop them."""
+        """Let GRACE_GENERATIONS pass, so that no reader needs the deleted rows, then drop them."""
         with self._database.writing():
             state = self._database.state()
             self._database.set_state(
@@ -190,9 +190,7 @@ class StoreWriter:
             self._database.set_state(replace(state, generation=state.generation + 1))
 
     def _rewrite_vectors(self) -> None:
-        """Copy the used records into a new file; readers keep the old one mapped while they need
-        it.
-        """
+        """Copy the used records into a new file; readers keep the old one mapped."""
         with self._database.writing():
             state = self._database.state()
             old = vector_file(self._path, state.vectors)
@@ -219,7 +217,7 @@ class StoreWriter:
             )
 
     def _remove_leftovers(self, state: StoreState) -> None:
-        """Remove files that no generation names: from crashed writers or older states."""
+        """Remove files that no generation uses, from crashed writers or older states."""
         for folder in self._path.glob("text-*"):
             if folder != text_folder(self._path, state.text):
                 shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,6 @@
 """Statistics of the whole collection: generation, places, lengths, and each word's frequency.
 
-They are points of a small collection beside the documents: point 0 is the header, points 1 to 64
+They are points of a small collection next to the documents. Point 0 is the header; points 1 to 64
 are pages of word frequencies, by the highest bits of the word's id. A write updates the header and
 the pages it touches in one request. Readers check the header from time to time and fetch the pages
 that changed. A writer that dies leaves `writing` set, and the next one counts everything again.
@@ -23,8 +23,8 @@ __all__ = ["CollectionStats", "StatsChange", "StatsHeader", "TermFrequencies", "
 
 FORMAT = 1
 HEADER_POINT, PAGE_COUNT = 0, 64
-_PAGE_SHIFT = 26  # 32 bits less the 6 that say the page
-MAX_PENDING = 5_000_000  # word ids a change holds before it sums them up
+_PAGE_SHIFT = 26  # 32 bits minus the 6 of the page
+MAX_PENDING = 5_000_000  # word ids in a change before they are summed
 
 Counts = npt.NDArray[np.int64]
 
@@ -34,12 +34,12 @@ class StatsHeader:
     generation: int = 0
     documents: int = 0
     words: int = 0  # in all documents together
-    mean: float = 0.0  # words in a document, as used for the stored weights
+    mean: float = 0.0  # words per document, as used for the stored weights
     places: int = 0  # the next document's place in the insertion order
-    dimension: int = 0  # of the vectors; 0 while there are none
+    dimension: int = 0  # of the vectors; 0 if there are none yet
     encoder: str | None = None
     writing: bool = False
-    build: str = ""  # drawn again whenever the collection is rebuilt
+    build: str = ""  # new for every rebuild of the collection
     format: int = FORMAT
 
     def as_point(self) -> dict[str, Any]:
@@ -101,12 +101,12 @@ class CollectionStats:
         return cls(header or StatsHeader(), TermFrequencies.empty())
 
     def idf(self, ids: TermIds) -> npt.NDArray[np.float64]:
-        """Lucene's, never negative. A word not counted yet weighs as one that occurs nowhere."""
+        """Lucene's IDF, never negative. A word without a count has the IDF of one never seen."""
         count, total = self.frequencies.of(ids), max(self.header.documents, 1)
         return np.asarray(np.log1p((np.maximum(total - count, 0) + 0.5) / (count + 0.5)))
 
     def page_points(self, pages: Iterable[int]) -> list[dict[str, Any]]:
-        """Pages as points; each says since which generation it is unchanged."""
+        """Pages as points, each with the generation since which it is unchanged."""
         points = []
         for number in pages:
             page = self.frequencies.page(number)
@@ -118,7 +118,7 @@ class CollectionStats:
     def with_pages(
         self, header: StatsHeader, pages: Mapping[int, Mapping[str, Any]]
     ) -> CollectionStats:
-        """Another generation, with these pages in place of the held ones."""
+        """Another generation, with these pages replaced."""
         kept = [
             _decode_page(pages[one]) if one in pages else self.frequencies.page(one)
             for one in range(1, PAGE_COUNT + 1)
@@ -128,7 +128,7 @@ class CollectionStats:
 
 
 class StatsChange:
-    """What a write does to the statistics, gathered batch by batch."""
+    """The effect of a write on the statistics, collected batch by batch."""
 
     def __init__(self) -> None:
         self.documents = self.words = self._pending = 0
@@ -136,7 +136,7 @@ class StatsChange:
         self._by: list[Counts] = []
 
     def count(self, ids: TermIds, length: int, by: int) -> None:
-        """A document came (1) or went (-1)."""
+        """Count a document that was added (1) or removed (-1)."""
         self.documents += by
         self.words += by * length
         self._ids.append(ids)

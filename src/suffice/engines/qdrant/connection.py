@@ -1,4 +1,4 @@
-"""Where a Qdrant store is, and how its nodes are asked.
+"""The address of a Qdrant store, and requests to its nodes.
 
     qdrant://host:6333/collection
     qdrant://a:6333,b:6333,c:6333/news?shards=6&replicas=2&tls=true
@@ -6,8 +6,8 @@
 Several hosts are nodes of one cluster: any of them may answer. SETTINGS lists the options after the
 question mark. Set the key in QDRANT_API_KEY: addresses are printed and end up in shell histories.
 
-Every operation may be repeated without harm (the store makes the ids of points, look-ups change
-nothing), so a request whose answer was lost is sent again, to the next node.
+Every operation is idempotent (the store makes the ids of points, look-ups change nothing). So a
+request whose answer was lost is sent again, to the next node.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _consistency(text: str) -> float | str:
 
 _COUNT = (_positive, "a whole number of at least 1")
 _SECONDS = (partial(_positive, kind=float, below=86_400), "seconds")
-# Name in the address: its parser, and what is expected where that fails.
+# Name in the address: its parser, and what is expected if that fails.
 SETTINGS: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "shards": _COUNT,
     "replicas": _COUNT,
@@ -80,10 +80,10 @@ class QdrantAddress:
     replicas: int = 1  # copies of each shard
     write_consistency: int = 1  # copies that must have a write before it is acknowledged
     read_consistency: int | str | None = None  # copies that must agree on a read
-    tls: bool | None = None  # None: no TLS; with a key only allowed on this machine
+    tls: bool | None = None  # None: no TLS; with a key this is allowed only on this machine
     exact: bool = True  # False: approximate vector search through a graph
     timeout_s: float = 30.0  # for one request
-    patience_s: float = 60.0  # for one operation with all its tries
+    patience_s: float = 60.0  # for one operation with all its retries
 
     @classmethod
     def parse(cls, text: str) -> QdrantAddress:
@@ -111,7 +111,7 @@ class QdrantAddress:
 
 
 def is_qdrant_address(where: object) -> bool:
-    """Whether this names a Qdrant collection and not a folder."""
+    """Whether this is a Qdrant address and not a folder."""
     return isinstance(where, str) and where.startswith(f"{SCHEME}:")
 
 
@@ -191,16 +191,16 @@ class QdrantCluster:
                     hint="check that Qdrant runs there; nothing here needs a restart",
                     retryable=True,
                 )
-            if tries % len(hosts) == 0:  # every node had its turn
+            if tries % len(hosts) == 0:  # every node was tried
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
 
     def _client(self, host: str) -> QdrantClient:
         if host not in self._clients:
-            from qdrant_client import QdrantClient  # late: slow to import, and an extra
+            from qdrant_client import QdrantClient  # lazy: slow to import, and an extra
 
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about a key without TLS, checked above
+                warnings.simplefilter("ignore")  # about a key without TLS, which is checked above
                 self._clients[host] = QdrantClient(
                     url=f"{'https' if self.address.tls else 'http'}://{host}",
                     api_key=self._key,

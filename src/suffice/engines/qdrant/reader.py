@@ -1,7 +1,7 @@
 """Searches in a collection: several in one request, with ties broken as in every other store.
 
-The server does not know our order among equal scores. So a few more than k hits are requested and
-ordered by rounded score and place, and more again while the k-th still ties with the last one seen.
+The server does not know our order among equal scores. So we request a few more than k hits and sort
+them by rounded score and place, and request more while the k-th still ties with the last one seen.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from suffice.types import DocId, Document, Field, Hit, RetrieverScore
 __all__ = ["CollectionReader", "SearchRequest"]
 
 EXTRA_HITS = 16  # requested beyond k
-MAX_TIES = 1_000  # beyond this many equal scores the server's order decides
+MAX_TIES = 1_000  # with more equal scores, the server's order decides
 MAX_SEARCHES = 64  # in one request
 PAGE_SIZE = 1_000
 ID_FIELDS = ["id", "place"]
@@ -38,7 +38,7 @@ ID_FIELDS = ["id", "place"]
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One search: what the server compares with, and to how many digits scores are read."""
+    """One search: the vector to compare with, and to how many digits scores are rounded."""
 
     name: str  # of the part in a hit
     query: Any
@@ -57,7 +57,7 @@ class CollectionReader:
     def text_requests(
         self, questions: Sequence[str], k: int, filters: Filters, stats: CollectionStats
     ) -> list[SearchRequest | None]:
-        """A request for each question; None for one without words to search for."""
+        """A request for each question; None if it has no words to search for."""
         k = min(check_search(questions, k, filters), max(stats.header.documents, 1))
         requests: list[SearchRequest | None] = []
         wanted = check_filters(filters) or [None] * len(questions)
@@ -70,7 +70,7 @@ class CollectionReader:
     def vector_requests(
         self, vectors: Any, k: int, filters: Filters, stats: CollectionStats
     ) -> list[SearchRequest | None]:
-        """A request for each vector; None for all where the collection has no vectors."""
+        """A request for each vector; all None if the collection has no vectors."""
         dimension = stats.header.dimension
         queries = check_query_vectors(vectors, dimension=dimension or None)
         k = min(check_search([""] * len(queries), k, filters), max(stats.header.documents, 1))
@@ -91,7 +91,7 @@ class CollectionReader:
     ) -> tuple[HitLists, dict[DocId, Document]]:
         """The hits of each request (none for None), and the documents of these ids.
 
-        With `documents`, also those of all hits.
+        With `documents`, also the documents of all hits.
         """
         found: HitLists = [()] * len(requests)
         known: dict[DocId, Document] = {}
@@ -182,7 +182,7 @@ class CollectionReader:
         return answers
 
     def _read(self, method: str, *given: Any, **options: Any) -> Any:
-        """Call the client as consistently as the address says; None without a collection."""
+        """Call the client with the read consistency of the address; None without a collection."""
         if (consistency := self._cluster.address.read_consistency) is not None:
             options["consistency"] = consistency
         try:
@@ -194,7 +194,7 @@ class CollectionReader:
 
 
 def _rank(points: Sequence[Any], request: SearchRequest, limit: int) -> tuple[Hit, ...] | None:
-    """The k best in our order; None if more points are needed to know them."""
+    """The k best in our order; None if more points are needed to determine them."""
     k, ranked = request.k, []
     for point in points:
         score = round(point.score, request.digits)

@@ -1,9 +1,10 @@
-"""How a store lies on the server: documents as points, filters, and collections behind aliases.
+"""The data on the server: documents as points, filters, and collections behind aliases.
 
-A point's id is derived from the document's, so writing it twice writes it once. What can be
-filtered by has its own field; `extra` is JSON text, since it may hold what the server cannot.
+A point's id is derived from the document's, so writing it twice stores it once. Every field that
+can be filtered is its own payload field; `extra` is a JSON string, because it may contain what the
+server cannot store.
 
-`news` and `news-facts` are aliases of `news-7` and `news-7-facts`. A rebuild fills number 8 beside
+`news` and `news-facts` are aliases of `news-7` and `news-7-facts`. A rebuild fills number 8 next to
 it and then switches both aliases in one step: readers see all of the old or all of the new.
 """
 
@@ -27,7 +28,7 @@ __all__ = ["CollectionNames", "document_from_payload", "payload_from_document", 
 DENSE, WORDS = "dense", "words"  # the vectors of a point
 KEYWORD_FIELDS = ("source", "category", "entities", "published_at")
 INTEGER_FIELDS = ("day", "place")  # the date as a number, for ranges; the insertion order
-HNSW_LINKS = 16  # of a vector in the graph of approximate search
+HNSW_LINKS = 16  # per vector in the graph of approximate search
 
 _ID_NAMESPACE = uuid.UUID("5f0f8e0c-6a4b-4d8e-9d7e-4c1f5b1f2a10")  # ours, drawn once
 _MATCH_NOTHING: dict[str, Any] = {"must": [{"has_id": []}]}
@@ -41,7 +42,7 @@ def point_id(doc_id: DocId) -> str:
 
 
 def payload_from_document(document: Document, place: int, length: int) -> dict[str, Any]:
-    """`length` is in words. Empty fields are left out, so that a filter can ask for "has none"."""
+    """`length` is in words. Empty fields are left out, so that a filter can test for "has none"."""
     day = document.published_at
     entities = list(dict.fromkeys(document.entities))
     repeated = len(entities) < len(document.entities)
@@ -64,7 +65,7 @@ def payload_from_document(document: Document, place: int, length: int) -> dict[s
 
 
 def document_from_payload(payload: Mapping[str, Any]) -> Document:
-    """The document of a point; EngineError if someone else wrote into the collection."""
+    """The document of a point; EngineError if another program wrote into the collection."""
     try:
         day = payload.get("published_at")
         entities = payload.get("named") or payload.get("entities") or ()
@@ -96,7 +97,7 @@ def qdrant_filter(filter: Filter | None) -> dict[str, Any] | None:
 
 def _condition(condition: Condition, lenient: bool) -> dict[str, Any]:
     if condition.operator in ("$in", "$nin"):
-        # Versions of the server disagree on "any of none"; a point without an id does not exist.
+        # Server versions disagree on "any of none"; a point without an id does not exist.
         values = {"key": condition.field, "match": {"any": list(condition.values)}}
         passing = values if condition.values else _MATCH_NOTHING
         if condition.operator == "$nin":
@@ -183,7 +184,7 @@ def _create_collection(cluster: QdrantCluster, name: str, **settings: Any) -> No
     try:
         cluster.ask(lambda client: client.create_collection(name, **settings))
     except EngineError:
-        # A request whose answer was lost is sent again, and then finds its own collection.
+        # If the answer was lost, the repeated request finds the collection it has already created.
         if not cluster.ask(lambda client: client.collection_exists(name)):
             raise
 

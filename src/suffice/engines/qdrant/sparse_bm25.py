@@ -1,10 +1,12 @@
 """BM25 as sparse vectors: the document's part and the question's part, whose product is the score.
 
-A document stores tf / (tf + k1 (1 - b + b length / mean)) for each word; the question brings the
-IDF from `collection_stats`. So the score is Lucene's BM25 over the whole collection, however it is
-sharded; the server's own IDF would be per shard. `mean` is the mean length at the time of writing.
+A document stores tf / (tf + k1 (1 - b + b length / mean)) for each word; the question contributes
+the IDF from `collection_stats`. So the score is Lucene's BM25 over the whole collection, however it
+is sharded; the server's own IDF would be per shard. `mean` is the mean length at the time of
+writing.
 
-A word is its CRC-32. Among a million words about 116 pairs share one and count for each other.
+A word is identified by its CRC-32. Among a million words, about 116 pairs collide and count for
+each other.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ def bm25_weights(counts: npt.NDArray[Any], length: int, mean: float) -> Weights:
 
 
 def counts_from_weights(weights: npt.NDArray[Any], length: int, mean: float) -> Weights:
-    """Word counts recovered from weights; inexact beyond some hundred, where weights are near 1."""
+    """Word counts recovered from weights; inexact above some hundred, where weights are near 1."""
     counts = weights * _norm(length, mean) / np.maximum(1 - weights, 1e-7)
     return np.asarray(np.maximum(np.round(counts), 1))
 

@@ -52,17 +52,17 @@ from suffice.types import DocId, Document, Field
 
 __all__ = ["QdrantStore"]
 
-BATCH_CHARACTERS = 4_000_000  # the server takes 32 MB a request; JSON may use 6 bytes a character
+BATCH_CHARACTERS = 4_000_000  # limit: 32 MB per request; JSON may use 6 bytes per character
 
 
 class QdrantStore:
-    """A store on a Qdrant cluster; at most `batch` documents travel in one request.
+    """A store on a Qdrant cluster; at most `batch` documents are sent in one request.
 
-    If a `put` repeats an id, the last document is kept, at the place of the first. One writer at a
-    time; threads may share a store.
+    If a `put` repeats an id, the last document is kept, at the position of the first. One writer at
+    a time; threads may share a store.
     """
 
-    distant = True  # retrievers that score the whole corpus should ask for candidates instead
+    distant = True  # retrievers that score the whole corpus should request candidates instead
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class QdrantStore:
         return getattr(self._local, "pinned", None)
 
     def _cached(self) -> dict[DocId, Document]:
-        """The documents read so far; those read next are added to them while pinned."""
+        """The documents read so far; while pinned, further ones are added."""
         pinned = self._pinned()
         return {} if pinned is None else pinned[1]
 
@@ -195,7 +195,7 @@ class QdrantStore:
         return stats
 
     def _fetch_stats(self, known: CollectionStats) -> CollectionStats:
-        """The statistics as the cluster has them; only changed pages are fetched."""
+        """The cluster's current statistics; only changed pages are fetched."""
         name = self._names.stats
         try:
             records = self._cluster.ask(
@@ -209,7 +209,7 @@ class QdrantStore:
         if header.generation == known.header.generation:
             return known if header == known.header else replace(known, header=header)
         if header.generation < known.header.generation:
-            known = CollectionStats.empty()  # someone rebuilt the collection
+            known = CollectionStats.empty()  # the collection was rebuilt
         from qdrant_client import models
 
         newer = models.Range(gt=known.header.generation)
@@ -250,7 +250,7 @@ class QdrantStore:
                 if acknowledged is not None:
                     acknowledged([one.document.doc_id for one in encoded])
         except EngineError:
-            lost = True  # cannot publish: the mark stays, and the next writer counts again
+            lost = True  # cannot publish: the mark stays, and the next writer recounts
             raise
         finally:
             if writer is not None and writer.begun and not lost:
@@ -276,9 +276,9 @@ class QdrantStore:
         encoder: str | None = None,
         acknowledged: OnStored | None = None,
     ) -> int:
-        """Build the collection again beside the old one, then switch over in one step.
+        """Build the collection again next to the old one, then switch over in one step.
 
-        Readers see all of the old or all of the new. Without `documents` the old ones are copied
+        Readers see all of the old or all of the new. Without `documents`, the old ones are copied
         with their vectors. Returns the number of documents in the new collection.
         """
         header = self._refresh().header
@@ -332,7 +332,7 @@ class QdrantStore:
         return self._know(stats).header.documents
 
     def make(self, *, dimension: int = 0, encoder: str | None = None) -> None:
-        """Create the collection, empty, if there is none."""
+        """Create an empty collection if there is none."""
         if schema.current_number(self._cluster, self.address.collection) is None:
             self._rebuild((), dimension, encoder)
 
@@ -345,7 +345,7 @@ class QdrantStore:
         self._know(CollectionStats.empty())
 
     def _writer(self, dimension: int) -> CollectionWriter:
-        """A writer for the collection as last seen, created or given room for vectors if needed."""
+        """A writer for the collection as last seen, created or given vectors if needed."""
         header = self._known.header
         if not header.generation:
             self.make(dimension=dimension)
@@ -375,7 +375,7 @@ def _encode(
     kept, vectors = encode_batch(batch, halves, encode, dimension)
     if vectors is None:
         return [EncodedDocument(document, None) for document in kept]
-    # Rounded to float16 like in every other store.
+    # Rounded to float16, as in every other store.
     return [EncodedDocument(one, row.astype(np.float32)) for one, row in zip(kept, vectors)]
 
 

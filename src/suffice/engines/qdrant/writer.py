@@ -1,8 +1,8 @@
-"""How documents enter and leave a collection: in batches that may be sent twice, with statistics.
+"""Add and remove documents of a collection, in batches that may be sent twice, with statistics.
 
 A writer marks the header as being written before its first batch and publishes the next generation
 after its last. If it dies in between, the mark stays and the next writer counts everything again.
-One writer at a time: the cluster has no lock to keep another one out.
+Only one writer at a time: the cluster has no lock to enforce this.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from suffice.types import DocId, Document
 __all__ = ["CollectionWriter", "EncodedDocument"]
 
 MEAN_DRIFT = 0.01  # how far the mean length may move before the weights are updated
-# The first batch says little about the mean. Updating weights is cheap while documents are few and
-# costs as much as the write at its end. So the mean is checked more strictly after this many
-# documents of a new collection, and at the end of a write if there are no more than that.
+# The first batch says little about the mean. Updating weights is cheap while there are few
+# documents, and costs as much as the write at its end. So the mean is checked more strictly after
+# these numbers of documents of a new collection, and at the end of a write if there are no more
+# than that.
 EARLY, EARLY_DRIFT = (2_000, 16_000), 0.0025
-PAGE_BYTES = 8_000_000  # of statistics in one request
+PAGE_BYTES = 8_000_000  # of statistics per request
 PAGE_SIZE = 1_000
 ALL_PAGES = range(1, PAGE_COUNT + 1)
 
@@ -67,7 +68,7 @@ class _StoredTerms:
 class CollectionWriter:
     """One write: any number of `put` and `delete`, then `publish`.
 
-    A `fresh` collection is one that nobody else sees yet.
+    A `fresh` collection is not visible to others yet.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class CollectionWriter:
         self._early = [] if stats.header.documents else list(EARLY)
 
     def put(self, documents: Sequence[EncodedDocument]) -> None:
-        """Add or replace documents with distinct ids; they are durable when this returns."""
+        """Add or replace documents with distinct ids; durable on return."""
         self._begin()
         terms = [document_terms(one.document) for one in documents]
         if not self._header.mean:
@@ -154,7 +155,7 @@ class CollectionWriter:
         self.begun = True
 
     def _write(self, stats: CollectionStats, pages: Iterable[int]) -> CollectionStats:
-        """Pages first, the header with the last of them: it never promises what is not there."""
+        """Write the pages first, the header with the last of them: it is never ahead of them."""
         batch: list[dict[str, Any]] = []
         size = 0
         for point in stats.page_points(pages):
