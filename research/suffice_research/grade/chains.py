@@ -80,7 +80,7 @@ def _by_hops(hops: Iterator[int]) -> dict[str, int]:
 def sheet(
     valid: Sequence[Mapping[str, Any]], *, per_length: int = PER_LENGTH, seed: int = SEED
 ) -> Iterator[dict[str, Any]]:
-    """`count` chains of each length, by the hash of their ids, with a field for a verdict."""
+    """`per_length` chains of each length, by the hash of their ids, with a field for a verdict."""
     order = seeded_order(valid, lambda one: f"read {one['question_id']}", seed)
     for hops in range(MIN_HOPS, MAX_HOPS + 1):
         for one in [one for one in order if one["hops"] == hops][:per_length]:
