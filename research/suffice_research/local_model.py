@@ -24,7 +24,7 @@ from suffice.protocols import LanguageModel
 
 __all__ = ["serve_gguf", "usable_model"]
 
-CONTEXT = 8192  # of a prompt with its answer
+CONTEXT = 8192  # tokens of a prompt with its answer
 TIMEOUT = 1200.0  # seconds per prompt
 
 
