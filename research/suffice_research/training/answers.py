@@ -178,7 +178,7 @@ def _read(one: AnsweredList) -> AnsweredList:
 
     def find(question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits) -> FoundAnswer:
         found, numbers = _READER[0].best_answer(question, titles, texts, fits)
-        if not signs:  # of the answer, not of a second search
+        if not signs:  # keep those of the first call, the answer
             signs[:] = numbers.tolist()
         return found  # with probability 0: the reading adds the floor
 

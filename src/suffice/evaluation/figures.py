@@ -222,7 +222,7 @@ def _series_from_json(records: Sequence[Mapping[str, Any]]) -> tuple[Series, ...
 
 # ------------------------------------------------------------------------------------ drawing
 
-# Okabe and Ito, the ends in grey.
+# Okabe and Ito, with black and yellow toned down.
 COLOURS = "#0072B2 #E69F00 #009E73 #CC79A7 #56B4E9 #D55E00 #7F7F7F #B8A800".split()
 MARKERS = "os^DvPX*"
 INK = "#1f2328"  # all lines and letters; a page with a dark mode may replace it in the SVG

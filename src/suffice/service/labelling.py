@@ -55,7 +55,7 @@ MAX_ITEM_CHARS = 400_000  # of a question and its hits; fits into a request body
 MAX_SERVED_ITEMS = 500  # checks kept in memory, the latest ones
 MAX_SERVED_CHARS = 20_000_000
 RANKED_AT_ONCE = 4  # so that clients' checks wait only a moment
-FLOOR = 0.1  # minimum factor, so that neither sure nor familiar questions are excluded
+FLOOR = 0.1  # added to each factor, so that no question has priority 0
 
 
 @dataclass(frozen=True, slots=True)
