@@ -1,10 +1,10 @@
-"""What a gate has to beat, as one table: query-performance predictors, cross-encoders, papers.
+"""The gate's baselines in one table: query-performance predictors, cross-encoders, papers.
 
-A baseline is a few figures of each question and a small model over them. For one figure the model
-is Platt scaling, so that a bare score gets a probability too; for the papers it is their own. All
-are fitted on the same folds as the gate. `suffice evaluate gate` shows them beside it.
+A baseline is a few features of each question and a small model over them. With one feature the
+model is Platt scaling, so that a bare score also gets a probability; for the papers it is their
+own. All are fitted on the same folds as the gate. `suffice evaluate gate` shows them beside it.
 
-The papers' predictors stand here twice: *deployable*, with only what a gate in use knows, and
+Each predictor from a paper is listed twice: *deployable*, with only what a gate in use knows, and
 *oracle*, given the question's type, labels or hop count, as in the papers.
 """
 
@@ -29,13 +29,13 @@ Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 Folds = Sequence[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]  # (fit on, predict)
 Estimator = Callable[[Floats, Bools, int], Callable[[Floats], Floats]]  # (table, labels, seed)
-VALIDATION = 0.15 / 0.85  # of the rows to fit on: the paper's 70 / 15 / 15
-TEXT_CHARACTERS = 4000  # of a hit that a cross-encoder is shown; it cuts at 512 tokens anyway
+VALIDATION = 0.15 / 0.85  # share of the rows to fit on: the paper's 70 / 15 / 15
+TEXT_CHARACTERS = 4000  # of a hit for a cross-encoder, which cuts at 512 tokens anyway
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A name, what it means, its figures for each question, and the model over them."""
+    """A name, its meaning, its features for each question, and the model over them."""
 
     name: str
     meaning: str
@@ -69,7 +69,7 @@ def cross_encoder_figures(questions: Sequence[RetrievedQuestion], reranker: Rera
         if hits:
             shown = [f"{hit['title']}. {hit['text']}"[:TEXT_CHARACTERS] for hit in hits]
             each = np.asarray(reranker.score(text, shown), dtype=np.float64)
-            # As one text each hit gets an equal share: the encoder would see the first two only.
+            # Each hit gets an equal share of the text, or the encoder would only see the first two.
             share = max(200, 2000 // len(shown))
             whole = np.asarray(reranker.score(text, [" ".join(part[:share] for part in shown)]))
             out[row] = each.max(), each.mean(), whole[0]
@@ -126,7 +126,7 @@ def magaf_model(table: Floats, complete: Bools, seed: int) -> Callable[[Floats],
 
 
 def frames_model(table: Floats, complete: Bools, seed: int) -> Callable[[Floats], Floats]:
-    """FRAMES' best by ROC-AUC: a balanced logistic regression, which the paper does not calibrate."""
+    """FRAMES' best by ROC-AUC: a balanced logistic regression, uncalibrated as in the paper."""
     return paper_model("frames-lr", seed).fit(table, complete).predict
 
 
@@ -204,7 +204,7 @@ def _predict_folds(
     p = np.full(len(complete), np.nan)
     for rest, held_out in folds:
         labels = complete[rest]
-        if labels.all() or not labels.any():  # one class only: nothing to learn but its share
+        if labels.all() or not labels.any():  # one class only: predict its share
             p[held_out] = labels.mean()
         else:
             p[held_out] = model(table[rest], labels, seed)(table[held_out])

@@ -1,10 +1,9 @@
 """`bridge-quality`: the bridge retriever with a set scorer that reads its best candidates.
 
-The set scorer is a small cross-encoder over the question, the held documents and a candidate.
-
-It estimates how likely the candidate is needed next. Of each held document it reads the title and
+The set scorer is a small cross-encoder over the question, the held documents and a candidate. It
+estimates how likely the candidate is needed next. From each held document it reads the title and
 one sentence: the one that names the candidate, else the one with most of the question's words. So a
-pair stays short, and a core reads about twenty a second.
+pair stays short, and one core reads about twenty per second.
 
 The shipped model (`models/bridge-scorer`) is an int8 ONNX from `suffice_research.training.scorer`.
 """
@@ -53,16 +52,16 @@ KIND, VERSION, READER_FILE = "set-scorer", 1, "reader.onnx"
 SHIPPED_MODEL = Path(__file__).resolve().parent / "models" / "bridge-scorer"
 REBUILD = "make it again: python -m suffice_research.training.scorer"
 
-# Longer questions and candidates add little and cost as much again.
+# Longer questions and candidates add little and double the cost.
 QUESTION_TOKENS, HELD_TOKENS, CANDIDATE_TOKENS, MAX_HELD = 64, 36, 100, 4
-CACHE_SIZE = 4096  # texts whose tokens are cached: a round reads much of what the last one read
-MAX_CHARACTERS = 2_000  # of a text that are read: surely more than its tokens
+CACHE_SIZE = 4096  # cached tokenized texts: a round repeats much of the last one
+MAX_CHARACTERS = 2_000  # read per text: certainly more than its tokens
 MAX_LOG_ODDS = 15
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'(]?[A-Z0-9])")
 
-READ_FIRST, READ_AGAIN = 20, (5, 3, 2, 2)  # candidates read with none, one, two ... held
+READ_FIRST, READ_AGAIN = 20, (5, 3, 2, 2)  # candidates to read with none, one, two ... held
 LEAST_P = 3e-7  # log-odds of 15
-UNREAD = -20.0  # below every log-odds, so that trees can tell it from what was read
+UNREAD = -20.0  # below every log-odds, so that trees can tell it from scores
 
 QUALITY_FEATURES = (
     *BASE_FEATURES,
@@ -81,9 +80,9 @@ class SetScorer(Protocol):
 
 
 class QualityBridgeRetriever(BridgeRetriever):
-    """A bridge whose best candidates are read by a set scorer before each choice.
+    """A bridge that lets a set scorer read its best candidates before each choice.
 
-    Reading takes some forty milliseconds a candidate, so only the best are read: `first` before
+    Reading takes about forty milliseconds per candidate, so only the best are read: `first` before
     anything is held, fewer in later rounds, where pairs are longer and less is missing. The ranker,
     over QUALITY_FEATURES, chooses which to read and then which to hold.
     """
@@ -100,7 +99,7 @@ class QualityBridgeRetriever(BridgeRetriever):
         again: int | Sequence[int] = READ_AGAIN,
         **options: Any,
     ) -> None:
-        # As its reader was fitted: it has learned nothing from queries that documents ask.
+        # The settings the reader was fitted with: it was not trained on queries from documents.
         pool: dict[str, Any] = {"hops": 3, "expanded": 10, "asks": False}
         super().__init__(store, encoder, links, ranker, **pool | options)
         rounds = [again] if isinstance(again, int) else list(again)
@@ -125,7 +124,7 @@ class QualityBridgeRetriever(BridgeRetriever):
     ) -> list[Floats]:
         rows = []
         for pool, own, scores in zip(pools, features, now):
-            known = self._alone.get(pool, np.zeros(0))  # candidates that joined later are unread
+            known = self._alone.get(pool, np.zeros(0))  # candidates added later are unread
             alone = np.concatenate([known, np.full(len(pool) - len(known), UNREAD)])
             rows.append(quality_rows(own, alone, scores, pool.held))
         return self._rank_rows(pools, rows)
@@ -143,7 +142,7 @@ class QualityBridgeRetriever(BridgeRetriever):
         return found
 
     def _rescale(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-        """Scores from 1 (best) to 0 (last): a good encoder's are close together."""
+        """Rescale scores from 1 (best) to 0 (last): a good encoder's scores are close together."""
         scores = np.array([hit.score or 0.0 for hit in hits])
         if not len(scores) or scores[0] <= scores[-1]:
             return hits
@@ -152,7 +151,7 @@ class QualityBridgeRetriever(BridgeRetriever):
 
 
 def quality_rows(features: Floats, alone: Floats, now: Floats, held: Sequence[int]) -> Floats:
-    """The features with the scorer's log-odds beside them: (candidates, QUALITY_FEATURES)."""
+    """The features with the scorer's log-odds: (candidates, QUALITY_FEATURES)."""
     free = np.ones(len(features), bool)
     free[list(held)] = False
     behind = [
@@ -162,20 +161,20 @@ def quality_rows(features: Floats, alone: Floats, now: Floats, held: Sequence[in
 
 
 def read_count(held: int, first: int = READ_FIRST, again: int | Sequence[int] = READ_AGAIN) -> int:
-    """How many to read with so many held; `again` for every round, or for one, two ... held."""
+    """How many to read with `held` documents; `again` is one number, or one per number held."""
     if not held:
         return first
     return again if isinstance(again, int) else again[min(held, len(again)) - 1]
 
 
 def shortlist(p: Floats, count: int) -> list[int]:
-    """Positions of the best `count` that are not held."""
+    """Positions of the best `count` candidates that are not held."""
     return [at for at in np.argsort(-p, kind="stable")[:count].tolist() if p[at] >= 0]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPair:
-    """One pair as the model reads it: token ids, and where the candidate begins."""
+    """One pair as model input: token ids, and where the candidate starts."""
 
     ids: tuple[int, ...]
     second: int
@@ -217,7 +216,7 @@ class PairTokenizer:
         return pairs
 
     def _candidate_tokens(self, text: str, words: frozenset[str]) -> tuple[int, ...]:
-        """All tokens; of a long text the title and the sentences with most of the words, in order."""
+        """All tokens; for a long text, the title and the sentences with most of the words."""
         whole = self._tokens(text)
         if len(whole) <= CANDIDATE_TOKENS:
             return whole
@@ -244,7 +243,7 @@ def _split_title(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _sentences(text: str) -> tuple[tuple[str, str, frozenset[str]], ...]:
-    """Each sentence as it is, as a key between spaces, and its words."""
+    """Each sentence as written, as a key between spaces, and its words."""
     sentences = _SENTENCE.split(text[:MAX_CHARACTERS])
     keys = [title_key(one) for one in sentences]
     return tuple((one, f" {key} ", frozenset(key.split())) for one, key in zip(sentences, keys))
@@ -267,7 +266,7 @@ def most_relevant_sentence(text: str, name: str, words: frozenset[str]) -> str:
 
 
 def pad_pairs(pairs: Sequence[TokenPair]) -> dict[str, npt.NDArray[np.int64]]:
-    """Rows of one length, as a BERT-like model takes them."""
+    """Rows padded to one length, as input for a BERT-like model."""
     rows = [(one.ids, [0] * one.second + [1] * (len(one.ids) - one.second)) for one in pairs]
     return pad_tokens(rows)
 
@@ -291,7 +290,7 @@ class OnnxSetScorer:
         tokenizer = load_tokenizer(folder / "tokenizer.json", DataError, REBUILD)
         self.tokenizer = PairTokenizer(tokenizer)
         self._session = _open_session(folder / "model.onnx", threads)
-        # Weighs what was read.
+        # The reader weighs the scores.
         reader = (folder / READER_FILE).read_bytes()
         self.reader = OnnxTrees(reader, columns=len(QUALITY_FEATURES))
 
@@ -301,10 +300,10 @@ class OnnxSetScorer:
         return np.asarray(1 / (1 + np.exp(-log_odds)), dtype=np.float32)
 
     def log_odds(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
-        """The same before the logistic function, between -15 and 15."""
+        """The same as log-odds, between -15 and 15."""
         pairs = self.tokenizer.pairs(question, held, candidates)
         found = np.zeros(len(pairs), np.float32)
-        # Pairs of similar length go together: padding is read, too.
+        # Batch pairs of similar length, because padding costs time too.
         order = sorted(range(len(pairs)), key=lambda at: len(pairs[at].ids))
         for start in range(0, len(order), self.batch):
             chosen = order[start : start + self.batch]
@@ -314,7 +313,7 @@ class OnnxSetScorer:
     def _run(self, pairs: Sequence[TokenPair]) -> Floats:
         try:
             output = self._session.run(["logits"], pad_pairs(pairs))[0]
-        except Exception as error:  # onnxruntime does not export its exceptions
+        except Exception as error:  # onnxruntime does not export its exception types
             raise ModelError(f"the set scorer failed: {error}", hint=REBUILD) from error
         logits = np.asarray(output, dtype=np.float32)
         if logits.shape != (len(pairs), 1) or not np.isfinite(logits).all():
@@ -347,9 +346,9 @@ def bridge_quality(
 ) -> Retriever:
     """The bridge retriever that reads its best candidates before each choice.
 
-    It reads `first` candidates at the start and `again` in every later round; a sequence says how
-    many with one, two, three ... held. The published figures used `first=16, again=6`. `near` of
-    the encoder's nearest documents join the pool. The store's vectors must be the encoder's, and
+    It reads `first` candidates at the start and `again` in every later round; a sequence gives the
+    number with one, two, three ... held. The published figures used `first=16, again=6`. The
+    encoder's `near` nearest documents join the pool. The store's vectors must be the encoder's, and
     not static ones: the reader was fitted with bge-small's.
     """
     scorer, is_default = scorer or OnnxSetScorer(threads=threads), scorer is None

@@ -1,10 +1,10 @@
-"""The controlled collection: what MAGAF describes as MultiHop-RAG-compatible, made from a seed.
+"""The controlled collection: MAGAF's MultiHop-RAG-compatible collection, generated from a seed.
 
 Articles: a beat is one trade with a few rival newsmakers; a few outlets follow each of them over
-one season. So every article is among others that look right: the same newsmaker in another outlet
-or on another day, the same outlet and topic with another newsmaker. A beat depends on the seed and
-its own number only: articles stream in bounded memory, and the first thousand are the same whether
-a million follow or none.
+one season. So every article has similar ones: the same newsmaker in another outlet or on another
+day, the same outlet and topic with another newsmaker. A beat depends only on the seed and its own
+number: articles stream in bounded memory, and the first thousand are the same whether a million
+follow or none.
 
 Questions: 2,174 whose evidence is a path of two to four articles about one newsmaker, and 382 that
 no path answers.
@@ -57,32 +57,32 @@ from suffice_research.controlled_words import (
 T = TypeVar("T")
 
 FIRST_DAY, SEASON_DAYS = date(2023, 9, 4), 112
-# Not strftime: it follows the machine's language.
+# Not strftime, which depends on the locale.
 MONTHS = {9: "September", 10: "October", 11: "November", 12: "December"}
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_PLACES = 8  # towns of a beat, shared by the rivals
-# Chances that an article names the trade's authority, and that it names a rival.
+_PLACES = 8  # towns per beat, shared by the rivals
+# Probabilities that an article names the trade's authority, and that it names a rival.
 _WATCHED, _COMPARED = 0.35, 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """What makes the collection hard to search.
+    """The parameters that make the collection hard to search.
 
     The defaults put plain TF-IDF where the paper's Table 3 has it.
     """
 
     story_sizes: tuple[int, ...] = (5, 10, 14)  # articles about each newsmaker of a beat
     outlets: int = 3  # outlets that follow one newsmaker
-    # Chances:
+    # Probabilities:
     recalled: float = 0.2  # an article recalls an earlier one, with its outlet and topic
     signed: float = 0.3  # an article's own text names its outlet
-    described: float = 0.4  # a question gives the topic of an article after the first
-    exact: float = 0.5  # a date in a question is a day, not a month where that is enough
-    veiled: float = 0.95  # an inference question states a fact in other words than the article
+    described: float = 0.4  # a question gives the topic of a later article than the first
+    exact: float = 0.5  # a date in a question is a day, even if a month would do
+    veiled: float = 0.95  # an inference question rewords a fact
 
     def __post_init__(self) -> None:
-        # Of the eleven outlets of a category, two must stay silent for null questions.
+        # Of the eleven outlets in a category, two must stay unused for null questions.
         if not 2 <= self.outlets <= 9:
             raise InputError(f"outlets is {self.outlets}, expected 2 to 9")
         most = 10 * self.outlets  # one article for each outlet and topic
@@ -97,7 +97,7 @@ class Difficulty:
 
 @dataclass(frozen=True, slots=True)
 class Newsmaker:
-    """Whom a story is about: a company, side, house or provider, and who and what surrounds it."""
+    """The subject of a story: a company, side, house or provider, and its surroundings."""
 
     name: str
     short: str
@@ -111,7 +111,7 @@ class Newsmaker:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one article says: on a day, something went well or badly for a newsmaker somewhere."""
+    """An article's content: on a day, something went well or badly for a newsmaker somewhere."""
 
     doc_id: DocId
     newsmaker: Newsmaker
@@ -126,7 +126,7 @@ class Report:
         return f"{self.aspect.noun} {self.aspect.good if self.good else self.aspect.bad}"
 
 
-# Only Random.random() stays the same across Python versions: every draw goes through it.
+# Only Random.random() is stable across Python versions, so every draw uses it.
 
 
 def pick(rng: Random, of: Sequence[T]) -> T:
@@ -134,7 +134,7 @@ def pick(rng: Random, of: Sequence[T]) -> T:
 
 
 def sample(rng: Random, of: Sequence[T], count: int) -> list[T]:
-    """So many different ones, in random order."""
+    """`count` different items in random order."""
     pool, draw = list(of), rng.random
     size = len(pool)
     for at in range(count):
@@ -148,16 +148,16 @@ def possessive(name: str) -> str:
 
 
 def _stem(seed: int, number: int) -> str:
-    """The invented name of that number: no two numbers share one."""
+    """The invented name with this number; names are unique."""
     opening, middle, ending = SYLLABLES
     size = len(opening) * len(middle) * len(ending)
     longer, place = divmod(number, size)
-    # 7919 shares no factor with the size: this only changes the order.
+    # 7919 is coprime to the size, so this only permutes the order.
     place = (place * 7919 + seed * 104729 + 17) % size
     place, first = divmod(place, len(opening))
     last, second = divmod(place, len(middle))
     syllables = [opening[first], middle[second]]
-    # When the three-syllable names are used up; counting from 1 keeps lengths apart.
+    # Used when the three-syllable names run out; counting from 1 keeps lengths apart.
     while longer:
         longer, extra = divmod(longer - 1, len(middle))
         syllables.append(middle[extra])
@@ -165,7 +165,7 @@ def _stem(seed: int, number: int) -> str:
 
 
 class Newsroom:
-    """Plans and writes any beat, always the same for the same seed and difficulty."""
+    """Plans and writes any beat; deterministic for a seed and difficulty."""
 
     def __init__(self, seed: int, difficulty: Difficulty) -> None:
         self.seed, self.difficulty = seed, difficulty
@@ -173,7 +173,7 @@ class Newsroom:
         self.stories = lru_cache(maxsize=64)(self._stories)
 
     def documents(self, count: int) -> Iterator[Document]:
-        """The first so many articles, beat by beat."""
+        """The first `count` articles, beat by beat."""
         for beat in range(-(-count // self.beat_size)):
             rng = Random(f"{self.seed}/text/{beat}")
             left = count - beat * self.beat_size
@@ -183,7 +183,7 @@ class Newsroom:
                 left = max(left - len(story), 0)
 
     def _stories(self, beat: int) -> tuple[tuple[Report, ...], ...]:
-        """What is reported about each newsmaker of the beat, oldest first."""
+        """The reports about each newsmaker of the beat, oldest first."""
         rng = Random(f"{self.seed}/beat/{beat}")
         number = beat * self.beat_size + 1
         stories = []
@@ -222,7 +222,7 @@ class Newsroom:
         self, rng: Random, newsmaker: Newsmaker, size: int, number: int
     ) -> tuple[Report, ...]:
         # An outlet covers a topic of a newsmaker once, and no two reports share a day, so that a
-        # question can point at one.
+        # question can identify one.
         outlets = sample(rng, SOURCES[newsmaker.category], self.difficulty.outlets)
         topics = [
             (outlet, aspect)
@@ -244,7 +244,7 @@ class Newsroom:
         )
 
     def _article(self, rng: Random, report: Report, earlier: Sequence[Report]) -> Document:
-        """The fact first, then what surrounds it, with earlier reports, in any order."""
+        """The fact first, then its context and earlier reports, in any order."""
         newsmaker, about = report.newsmaker, CATEGORIES[report.newsmaker.category]
         watched = rng.random() < _WATCHED
         sentences = [
@@ -287,7 +287,7 @@ class Newsroom:
 
 
 def _fill(rng: Random, report: Report) -> dict[str, str]:
-    """What fills the gaps of the sentences."""
+    """The values for the gaps in the sentences."""
     newsmaker, about = report.newsmaker, CATEGORIES[report.newsmaker.category]
     return {
         "name": newsmaker.name,
@@ -320,7 +320,7 @@ Kind = Literal["comparison", "inference", "temporal", "null"]
 Story = Sequence[Report]
 
 PAPER_DOCUMENTS = 609
-_TRIES = 10_000  # far more than any collection needs that has enough paths
+_TRIES = 10_000  # far more than any collection with enough paths needs
 
 # Table 1's path lengths, spread evenly over the types; Table 5's test part (124, 137, 66, 57 of
 # 384) is 15 % of the totals.
@@ -341,9 +341,9 @@ PATHS: dict[tuple[Kind, int], int] = {
 def controlled_collection(
     *, seed: int = 42, documents: int = PAPER_DOCUMENTS, difficulty: Difficulty | None = None
 ) -> Dataset:
-    """The collection of that seed and size; the defaults are the paper's Table 1.
+    """The collection for a seed and size; the defaults are the paper's Table 1.
 
-    A larger one has more newsmakers and articles of the same kind, and the same 2,556 questions
+    A larger one has more newsmakers and articles of the same kind, with the same 2,556 questions
     spread over all of them; a smaller one has proportionally fewer questions. It always has 23
     outlets and 5 categories.
     """
@@ -367,7 +367,7 @@ def _whole(name: str, value: object) -> int:
 
 
 class _QuestionWriter:
-    """Asks the questions of a collection, each path once for each type and each wording once."""
+    """Writes the questions of a collection: each path once per type, each wording once."""
 
     def __init__(self, newsroom: Newsroom, documents: int) -> None:
         self.newsroom, self.documents = newsroom, documents
@@ -410,7 +410,7 @@ class _QuestionWriter:
         )
 
     def _story(self, rng: Random) -> tuple[Story, list[Story]]:
-        """The story of a random article, and its rivals' stories, as far as the collection goes."""
+        """The story of a random article, and its rivals' stories within the collection."""
         beat, offset = divmod(int(rng.random() * self.documents), self.newsroom.beat_size)
         last = self.documents - beat * self.newsroom.beat_size
         drawn: Story = ()
@@ -426,7 +426,7 @@ class _QuestionWriter:
         return drawn, rivals
 
     def _words(self, rng: Random, kind: Kind, path: Story, story: Story) -> tuple[str, str]:
-        """The words of a question, and its answer."""
+        """The text of a question, and its answer."""
         if kind == "null":
             return _null(rng, story)
         if kind == "inference":
@@ -514,7 +514,7 @@ class _QuestionWriter:
         return mentions
 
     def _when(self, rng: Random, report: Report, story: Story) -> str:
-        """The day, or the month where the outlet has no other article about the newsmaker in it."""
+        """The day, or the month if it is the outlet's only article about the newsmaker in it."""
         alike = [
             one for one in story if (one.outlet, one.day.month) == (report.outlet, report.day.month)
         ]
@@ -524,7 +524,7 @@ class _QuestionWriter:
 
 
 def _null(rng: Random, story: Story) -> tuple[str, str]:
-    """A question about a newsmaker, put to two outlets that never wrote about it."""
+    """A question about a newsmaker and two outlets that never wrote about it."""
     newsmaker = story[0].newsmaker
     silent = [
         outlet
@@ -556,12 +556,12 @@ def _one_tone(path: Story) -> bool:
 
 
 def _plain(rng: Random, outlet: str) -> str:
-    """The outlet's name, half the time without the marks inside it, as people write it."""
+    """The outlet's name, half the time without its punctuation, as people write it."""
     return re.sub(r"\s*[|&.-]\s*", " ", outlet) if rng.random() < 0.5 else outlet
 
 
 def _spoken(rng: Random, outlet: str) -> str:
-    """The outlet's name behind a "the"."""
+    """The outlet's name after "the"."""
     return _plain(rng, outlet).removeprefix("The ")
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Aspect(NamedTuple):
-    """What can go well or badly: the facts are `noun good` and `noun bad`, or veiled."""
+    """What can go well or badly: the facts are `noun good` and `noun bad`, or reworded."""
 
     noun: str
     good: str
@@ -20,7 +20,7 @@ class Aspect(NamedTuple):
 
 
 class Sector(NamedTuple):
-    """One trade: its label, a newsmaker in it, what it deals in, and the same veiled."""
+    """One trade: its label, a newsmaker in it, what it deals in, and the same reworded."""
 
     label: str
     kind: str
@@ -40,7 +40,7 @@ class Category(NamedTuple):
 
 
 # Eight general outlets write about everything, three more about one category each: 23 in all. Some
-# have punctuation that people leave out.
+# have punctuation that people omit.
 _GENERAL = (
     "The Harbor Times",
     "St. Alban's Post",
@@ -319,8 +319,8 @@ FIRST_NAMES = (
     "Alma Hugo Nadia Edvin Leonie Samir Astrid Pavel Freya Milo Ronja Dario Edith Felix Malin Bruno"
 ).split()
 
-# Each opens with a consonant and only the last kind ends with one, so a stem can be cut into its syllables in one way:
-# different syllables are different names.
+# Each starts with a consonant and only the last kind ends with one, so a stem splits into syllables
+# in only one way: different syllables are different names.
 SYLLABLES = (
     "Ba Bre Ca Da Fe Ga Gri Ha Jo Ka Kle Lo Me Mi No Pe Pra Ro Sa Sto Ta Tre Ve Wi".split(),
     "ba de fi ka la le li lo ma me mi na ni ra ri ro sa ta vi zo".split(),

@@ -12,11 +12,11 @@ from suffice.evaluation.metrics import Predictions, risk_coverage
 
 __all__ = ["risk_lines", "roc_lines"]
 
-MOST_POINTS = 200  # of a line: more cannot be seen, and a document should stay small
+MOST_POINTS = 200  # per line: more are invisible, and documents should stay small
 
 
 def roc_lines(title: str, systems: Mapping[str, Predictions], *, says: str = "") -> Lines:
-    """Complete sets found against incomplete sets let through, at every threshold."""
+    """Complete sets found against incomplete sets accepted, at every threshold."""
     lines = []
     for name, one in systems.items():
         order = np.argsort(-one.probabilities, kind="stable")
@@ -33,7 +33,7 @@ def roc_lines(title: str, systems: Mapping[str, Predictions], *, says: str = "")
 def risk_lines(
     title: str, systems: Mapping[str, Predictions], *, says: str = "", word: str = "incomplete"
 ) -> Lines:
-    """Share of incomplete answers, or of another fault, as more is answered, the surest first."""
+    """Share of incomplete answers, or other errors, as more is answered, most confident first."""
     curves = {name: risk_coverage(one) for name, one in systems.items()}
     lines = tuple(_thin_line(name, curve.coverage, curve.risk) for name, curve in curves.items())
     axis = f"share of the answered that is {word}"

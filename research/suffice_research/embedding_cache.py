@@ -1,10 +1,9 @@
-"""Vectors that are made once and kept in a folder: an encoder that remembers. And a cross-encoder
-that does.
+"""Caches in a folder: an encoder and a cross-encoder that compute everything once.
 
-An encoder on a processor reads some twenty passages a second, so that a training over twenty
-thousand of them should neither begin anew when it was stopped, nor encode anything twice. Each
-block of new texts becomes a file of vectors and a file of the texts' hashes; the hash tells a
-question from a passage, since encoders may.
+On a CPU an encoder reads about twenty passages per second, so training on twenty thousand of them
+should neither restart after an interruption nor encode anything twice. Each block of new texts
+becomes a file of vectors and a file of the texts' hashes; the hash distinguishes questions from
+passages, since encoders may.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _AT_ONCE = 256
 
 
 class CachedEncoder:
-    """The same vectors as the encoder's, each made once.
+    """The same vectors as the encoder's, each computed once.
 
     The folder belongs to one encoder, and to one process at a time.
     """
@@ -93,7 +92,7 @@ class CachedEncoder:
         np.save(path.with_suffix(".npy"), vectors)
         write_atomically(
             path, json.dumps([key for key, _ in block]) + "\n"
-        )  # last: a block without it does not count
+        )  # last: a block without this file does not count
         self._files += 1
         self._know([key for key, _ in block], vectors)
 
@@ -107,8 +106,8 @@ def _key(text: str, query: bool) -> str:
 class CachedReranker:
     """The same scores as the cross-encoder's, each pair of question and text read once.
 
-    With a folder, once in all runs: the scores of a call are kept in an SQLite file before they are
-    returned, so that a run which was stopped goes on where it was. Several threads may score.
+    With a folder, once across all runs: the scores of a call are stored in an SQLite file before
+    they are returned, so that an interrupted run can resume. Several threads may score.
     """
 
     def __init__(self, reranker: Reranker, folder: Path | None = None) -> None:
@@ -128,11 +127,11 @@ class CachedReranker:
         return np.array([self._known[key] for key in keys], dtype=np.float32)
 
     def known(self, question: str, texts: Sequence[str]) -> list[float | None]:
-        """The scores that are there; nothing is read."""
+        """The cached scores; nothing is read."""
         return [self._known.get(_pair_key(question, text)) for text in texts]
 
     def take(self, pairs: Mapping[tuple[str, str], float]) -> None:
-        """Keep scores of (question, text) that were made elsewhere, over what was there."""
+        """Store scores of (question, text) computed elsewhere, replacing existing ones."""
         self._keep({_pair_key(*pair): float(score) for pair, score in pairs.items()})
 
     def _keep(self, scores: Mapping[str, float]) -> None:
@@ -149,7 +148,7 @@ def _pair_part(text: str) -> str:
 
 
 def _pair_key(question: str, text: str) -> str:
-    return _pair_part(question) + _pair_part(text)  # parts: a text stands in many pairs
+    return _pair_part(question) + _pair_part(text)  # in parts: a text is in many pairs
 
 
 def _load_scores(path: Path) -> dict[str, float]:

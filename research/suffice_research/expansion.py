@@ -1,14 +1,12 @@
-"""What expanding is worth: completeness against the documents held, at a fixed k and with the gate
-as stop signal.
+"""The value of expansion: completeness against documents held, at a fixed k or stopped by the gate.
 
-Fixed k: the first k of a retriever's list, the same for every question. Expanding:
-`suffice.answering.expand` over one of these retrievers, at most `k` documents, ended by the gate at
-several thresholds. What counts is how many documents a fixed k would have to hold to be as
-complete.
+Fixed k: the first k of a retriever's list, the same for every question. Expansion:
+`suffice.answering.expand` over one of these retrievers, at most `k` documents, stopped by the gate
+at several thresholds. The measure is how many documents a fixed k needs to be as complete.
 
-No question is judged by a gate that was fitted on it: "fitted" is a gate of the other folds, fitted
-on sets of documents as they are held on the way; a saved gate says how many of the questions it has
-seen. The same goes for the bridge's ranker: "hand" has seen nothing.
+No question is judged by a gate that was fitted on it: "fitted" is a gate from the other folds,
+fitted on intermediate evidence sets; for a saved gate, the number of questions it has seen is
+reported. The same applies to the bridge's ranker: "hand" has seen nothing.
 """
 
 from __future__ import annotations
@@ -73,9 +71,9 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True)
 class ExpansionSettings:
-    """What can be chosen.
+    """The settings of the experiment.
 
-    `retriever` is who is expanded, `other_retrievers` are the others that stand at a fixed k.
+    `retriever` is the one to expand; the `other_retrievers` are measured at a fixed k.
     """
 
     retriever: str = BRIDGE
@@ -110,13 +108,13 @@ class ExpansionSettings:
 
 @dataclass(frozen=True)
 class Point:
-    """One way to hold documents: how many it holds of each question, and whether they are complete."""
+    """One way to hold documents: how many it holds for each question, and which are complete."""
 
     name: str
     k: int
     held: Floats
     complete: Floats
-    checks: float = 0.0  # by the gate, a question
+    checks: float = 0.0  # gate checks per question
 
     @property
     def documents(self) -> float:
@@ -130,7 +128,7 @@ def expansion_experiment(
     progress: Progress | None = None,
     **settings: Any,
 ) -> Study:
-    """`expansion_study` with the settings as keywords: the plug-in of `suffice evaluate expansion`."""
+    """`expansion_study` with settings as keywords: the plug-in for `suffice evaluate expansion`."""
     return expansion_study(dataset, ExpansionSettings(**settings), data=data, progress=progress)
 
 
@@ -141,7 +139,7 @@ def expansion_study(
     data: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Study:
-    """Measure both ways on every question of the data set that something answers."""
+    """Measure both ways on every answerable question of the data set."""
     if settings.gate == FITTED:
         require_fit_extra()
     started = time.perf_counter()
@@ -192,8 +190,8 @@ def expansion_study(
 
 
 class _Corpus:
-    """The corpus with its searchers; what was searched once is remembered, as thresholds differ
-    only in where they stop.
+    """The corpus with its retrievers; searches are cached, as thresholds differ only in where they
+    stop.
     """
 
     def __init__(
@@ -228,7 +226,7 @@ def _open_retriever(
     name: str, factory: Callable[..., Retriever], store: Store, encoder: Encoder | None, ranker: str
 ) -> Retriever:
     options: dict[str, Any] = {} if encoder is None or name == "bm25" else {"encoder": encoder}
-    if name == BRIDGE:  # the one that ships has seen the questions
+    if name == BRIDGE:  # the shipped ranker has seen the questions
         options["ranker"] = WeightedRanker() if ranker == HAND else TreeRanker.load(Path(ranker))
     return factory(store, **options)
 
@@ -261,11 +259,11 @@ def _point(
 def documents_saved(
     fixed: Mapping[str, Sequence[Point]], point: Point, *, seed: int = 42
 ) -> tuple[Interval, bool]:
-    """How many documents more than this point a fixed k holds to be as complete, by the best
+    """How many more documents than this point a fixed k needs to be as complete, with the best
     retriever at each level.
 
-    Between two k it is on the straight line that joins them, which is what drawing lots between the
-    two would give. True: no fixed k measured is as complete, and the longest stands for it.
+    Between two values of k it interpolates linearly, which is the same as choosing between the two
+    at random. True: no measured k is as complete, and the longest list stands in for it.
     """
     columns = {
         name: (
@@ -291,8 +289,8 @@ def documents_saved(
 
 
 def _documents_at(documents: Floats, complete: Floats, wanted: Floats) -> Floats:
-    """Where each row's curve first reaches what is wanted; its end where it never does: (rows, ks),
-    (rows, ks), (rows,).
+    """Where each row's curve first reaches the wanted value, or its end if it never does: (rows,
+    ks), (rows, ks), (rows,).
     """
     reached = complete >= wanted[:, None] - 1e-12
     first = np.where(reached.any(axis=1), reached.argmax(axis=1), complete.shape[1] - 1)
@@ -315,8 +313,8 @@ def _expand_all(
     settings: ExpansionSettings,
     progress: Progress | None,
 ) -> tuple[list[Point], int]:
-    """Every threshold and size over every question, each by a gate that may judge it; and how many
-    of them it had seen.
+    """Every threshold and size over every question, each with a gate that may judge it, and how
+    many of the questions that gate had seen.
     """
     texts = [one.question.text for one in examples]
     ways = [(answer_at, most) for answer_at in settings.answer_at for most in settings.most]
@@ -377,7 +375,7 @@ def _gates(
 
 
 class _CachedGate:
-    """A gate whose threshold can be moved, and that is asked for no set twice."""
+    """A gate with an adjustable threshold that checks each set once."""
 
     def __init__(self, gate: GateLike) -> None:
         self._gate = gate
@@ -410,7 +408,7 @@ class _CachedGate:
         )
 
 
-# ---- what is shown
+# ---- tables and figures
 
 NOTE = (
     "Documents: mean number held. Complete: share of questions whose gold documents are all among them. Fewer: how many "

@@ -1,8 +1,8 @@
-"""The HippoRAG line of papers: recall@5 on 1,000 questions each of MuSiQue, HotpotQA and
+"""The HippoRAG series of papers: recall@5 on 1,000 questions each of MuSiQue, HotpotQA and
 2WikiMultiHopQA.
 
 NV-Embed-v2 is an encoder of 7B parameters; HippoRAG 2, GFM-RAG, PropRAG and Ψ-RAG search graphs
-that a language model built. Taken over from the notes that came with our samples of these questions
+that a language model built. The figures come from the notes with our samples of these questions
 (684, 716 and 706 of them), not from the papers themselves. None of them publishes complete@5.
 """
 
@@ -17,7 +17,7 @@ from suffice_research.published import PublishedTable
 __all__ = ["PAPERS", "TABLES", "tables_beside"]
 
 LLM_GRAPH = "at least one call of a language model a passage"
-# What the notes with our samples say of the index; none of them gives seconds, tokens or memory.
+# What the notes with our samples say about the index; none gives seconds, tokens or memory.
 INDEX_COSTS: Mapping[str, str] = {
     "NV-Embed-v2": "every passage through an encoder of 7B parameters",
     "HippoRAG 2": LLM_GRAPH,
@@ -54,9 +54,9 @@ TABLES: Mapping[str, PublishedTable] = {
 
 
 def tables_beside(run: RetrievalRun, *, narrow: bool = False) -> list[Table]:
-    """The run, and the published systems with what their index costs, as far as a source says.
+    """The run, and the published systems with the cost of their index if a source states it.
 
-    A report (`narrow`) has its own tables of the run: the systems are not among its retrievers.
+    A report (`narrow`) has its own tables of the run, without these systems.
     """
     if narrow:
         return []

@@ -1,4 +1,4 @@
-"""What a language model behind the gate gains, and what it costs: `suffice_research.judge_study`.
+"""The gain and cost of a language model behind the gate: `suffice_research.judge_study`.
 
     python -m suffice_research.judge_study prompts --data DIR --readings FILE --out prompts.jsonl
     python -m suffice_research.judge_study ask prompts.jsonl --model qwen --base-url URL
@@ -6,18 +6,18 @@
     python -m suffice_research.judge_study read --data DIR --readings FILE
     python -m suffice_research.judge_study measure --study docs/results/runs/judge.json
 
-Any server with log-probabilities answers the prompts; a stopped `ask` goes on where it was. `read`
-keeps what the gate says of each list, `ask` what the judge said, `time` how long it took, all in
-research/judge; `measure` needs nothing else, and `again` makes costs and orders of a stored study
-anew. Of an answer the study keeps the word about the question (none, where a control question is
+Any server with log-probabilities can answer the prompts; an interrupted `ask` resumes. `read`
+stores the gate's output for each list, `ask` the judge's, `time` the time it took, all in
+research/judge; `measure` needs nothing else, and `again` recomputes costs and orders of a stored
+study. Of an answer the study stores the word about the question (none if a control question is
 answered wrongly), its log-odds, and the tokens:
 
     {"key": "everyday/0", "text": "no", "log_odds": -1.7, "controls": true, "prompt_tokens": 640,
      "completion_tokens": 31}
 
-Lists that the shipped gate has not learned from: our everyday files that are kept for judging, the
-test parts of three Wikipedia sets, and COVID-QA. Whatever is learned about the judge is learned on
-other questions than those that are counted.
+The lists are ones that the shipped gate was not trained on: our held-out everyday files, the test
+parts of three Wikipedia sets, and COVID-QA. Whatever is learned about the judge is learned on other
+questions than those it is evaluated on.
 """
 
 from __future__ import annotations
@@ -89,20 +89,20 @@ EVERYDAY, WIKIPEDIA, COVID = "everyday", "Wikipedia", "COVID-QA"
 WIKIPEDIA_SETS = ("hotpotqa", "2wikimultihopqa", "musique")
 SIZES = {EVERYDAY: 200, WIKIPEDIA: 201, COVID: 100}
 MODEL = "Qwen2.5-Coder-1.5B-Instruct, Q4_K_M"
-ORDERED, ORDERS_EACH = 6, 5  # lists of each domain with orders in them; of each kind in a list
+ORDERED, ORDERS_EACH = 6, 5  # lists per domain with orders; orders of each kind per list
 ORDERS = {
     "known": ("known when the rules were written", WRITTEN_WITH),
     "new": ("written after the rules", NEW),
     "later": ("written after rules and controls", LATER),
 }
-VOTED = 100  # lists of each domain that are voted on as well
+VOTED = 100  # lists per domain that are also voted on
 KEPT = Path("research/judge")
 SEEN = {EVERYDAY: "unseen", WIKIPEDIA: "seen: other questions of these sets", COVID: "unseen"}
 
 
 @dataclass(frozen=True)
 class JudgedList:
-    """A list to be judged, under a key that finds its answer."""
+    """A list to judge, with a key to find its answer."""
 
     key: str
     domain: str
@@ -148,7 +148,7 @@ def _prompts(args: argparse.Namespace, say: ProgressLog) -> None:
 
 
 def _gate_with(readings: Path, lists: Sequence[JudgedList], say: ProgressLog) -> Gate:
-    """The shipped gate, which has read every list."""
+    """The shipped gate, with the readings of every list."""
     gate = Gate.load()
     reader = CachedReader(Reader(threads=1), readings, progress=say.progress, total=len(lists))
     for one in lists:
@@ -158,11 +158,11 @@ def _gate_with(readings: Path, lists: Sequence[JudgedList], say: ProgressLog) ->
     return replace(gate, encoders=replace(gate.encoders, reader=reader))
 
 
-# ---- what the gate says
+# ---- the gate's output
 
 
 def _read(args: argparse.Namespace, say: ProgressLog) -> None:
-    """What the gate says of every list, and of some with orders in them; no text is kept."""
+    """Store the gate's output for every list, and for some with orders in them, without texts."""
     lists = list(judged_lists(args.data, say))
     gate = _gate_with(args.readings, lists, say)
     rows = []
@@ -188,8 +188,8 @@ def _read(args: argparse.Namespace, say: ProgressLog) -> None:
 
 
 def _with_orders(gate: Gate, one: JudgedList, turn: int) -> Iterator[dict[str, Any]]:
-    """Some orders in one list, from this turn on, each beside a neutral sentence at the same
-    place."""
+    """Some orders in one list, starting at this turn, each with a neutral sentence at the same
+    place for comparison."""
     at = int(one.key.rpartition("/")[2])
     (pair,) = gate_inputs([one.case])
     question, titles, texts = reader_input(normalize_hits(*pair[:2], k=10))
@@ -217,34 +217,34 @@ def _with_orders(gate: Gate, one: JudgedList, turn: int) -> Iterator[dict[str, A
 
 
 def _said(model: Obedient, question: str, titles: Sequence[str], texts: Sequence[str]) -> str:
-    """The word that counts: none where it cannot be parsed, or a control is answered wrongly."""
+    """The word that counts: none if it cannot be parsed, or a control is answered wrongly."""
     prompt = judge_prompt(question, titles, texts)
     (answer,) = model.complete([prompt.text])
     found = parse_judgement(answer, prompt)
     return "" if found is None or found.wrong else "yes" if found.complete else "no"
 
 
-# ---- how long it takes
+# ---- time
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How long some prompts took on one machine, so many at once."""
+    """How long some prompts took on one machine, with `at_once` in parallel."""
 
     machine: str
     at_once: int
     prompts: int
     tokens_in: int
     seconds: float
-    cpu_seconds: float | None = None  # of all cores; None: the server is not a process of ours
+    cpu_seconds: float | None = None  # of all cores; None: the server is not our own process
 
     @property
     def counted(self) -> float:
-        """Processor time where it is known: it does not depend on what else the machine does."""
+        """Processor time if known, since it does not depend on the load of the machine."""
         return self.seconds if self.cpu_seconds is None else self.cpu_seconds
 
     def seconds_for(self, tokens_in: float) -> float:
-        """At the rate of these prompts: nearly all of the time goes into reading them."""
+        """Extrapolated from these prompts: nearly all of the time is spent reading them."""
         return tokens_in * self.counted / self.tokens_in
 
 
@@ -254,7 +254,7 @@ def read_times(path: Path) -> list[Timing]:
 
 
 def _time(args: argparse.Namespace, say: ProgressLog) -> None:
-    """Ask some prompts of each domain as `ModelJudge` would, and note how long it takes."""
+    """Ask some prompts of each domain as `ModelJudge` would, and record the time."""
     rows = [record.value for record in read_jsonl(args.prompts, BadRecords())]
     rows = [row for row in rows if "#" not in row["key"]]
     if args.max_chars is not None:
@@ -278,7 +278,7 @@ def _time(args: argparse.Namespace, say: ProgressLog) -> None:
 def _spread_by_length(
     rows: Sequence[Mapping[str, Any]], most: int | None
 ) -> list[Mapping[str, Any]]:
-    """As many of each domain, short and long ones, in turns."""
+    """Equally many from each domain, short and long ones, in turns."""
     if most is None:
         return list(rows)
     found = []
@@ -297,7 +297,7 @@ def _timed(
     prompts = [row["messages"][0]["content"] for row in rows]
     started, cpu = time.monotonic(), _cpu_of_children()
     tokens = 0
-    # One after another unless the server takes several: a queue is no time to answer.
+    # One by one unless the server handles several: waiting in a queue is not response time.
     steps = [prompts] if args.at_once > 1 else [[one] for one in prompts]
     done = 0
     for step in steps:
@@ -315,7 +315,7 @@ def _timed(
 
 
 def _cpu_of_children() -> float | None:
-    """Seconds of processor time of the processes that this one started; None without psutil."""
+    """Processor time, in seconds, of this process's children; None without psutil."""
     try:
         import psutil
     except ImportError:
@@ -324,12 +324,12 @@ def _cpu_of_children() -> float | None:
     return float(sum(one.user + one.system for one in times))
 
 
-# ---- what the judge said
+# ---- the judge's answers
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the judge said to one prompt."""
+    """The judge's answer to one prompt."""
 
     complete: bool | None  # None: neither yes nor no
     log_odds: float | None  # None: no log-probabilities
@@ -358,7 +358,7 @@ def read_answers(path: Path) -> dict[str, Answer]:
 
 
 def _ask(args: argparse.Namespace, say: ProgressLog) -> None:
-    """Ask a server, and keep what the study needs of each answer: no text but one word."""
+    """Ask a server, and store what the study needs from each answer: no text but one word."""
     known = set(read_answers(args.answers)) if args.answers.is_file() else set()
     rows = [record.value for record in read_jsonl(args.prompts, BadRecords())]
     rows = [row for row in rows if row["key"] not in known]
@@ -395,18 +395,18 @@ def _kept_answer(row: Mapping[str, Any], answer: ScoredAnswer) -> dict[str, Any]
 
 @dataclass(frozen=True)
 class Domain:
-    """The lists of one domain: what gate and judge say, and the truth."""
+    """The lists of one domain: outputs of gate and judge, and the truth."""
 
     name: str
     questions: JudgedQuestions
-    texts: tuple[str, ...]  # a hash for each: the same question has the same
+    texts: tuple[str, ...]  # a hash per question; equal questions have equal hashes
     answers: tuple[Answer, ...]
-    votes: tuple[float | None, ...]  # log-odds by votes, where there were some
+    votes: tuple[float | None, ...]  # log-odds by votes, if there are any
     threshold: float
 
 
 def read_domains(path: Path, answers: Mapping[str, Answer]) -> list[Domain]:
-    """What `read` kept, with what the judge said."""
+    """The stored output of `read`, with the judge's answers."""
     rows = [record.value for record in read_jsonl(path, BadRecords())]
     found = []
     for name in SIZES:
@@ -437,7 +437,7 @@ def _vote_keys(key: str) -> list[str]:
 
 
 def _voted(said: Sequence[Answer | None]) -> float | None:
-    """As `ModelJudge` counts votes; None where not all are there."""
+    """Count votes as `ModelJudge` does; None if some are missing."""
     if any(one is None for one in said):
         return None
     yes = [one.complete for one in said if one is not None and one.complete is not None]
@@ -456,7 +456,7 @@ def _fit(some: JudgedQuestions, threshold: float) -> JudgeCalibration:
 
 
 def _agreement(some: JudgedQuestions, threshold: float) -> JudgeCalibration:
-    """What confident verdicts support: no label is looked at."""
+    """Calibrate on the gate's confident verdicts, without labels."""
     p = sigmoid(some.numbers.odds)
     sure = (p <= 0.1) | (p >= 0.9)
     found = JudgeCalibration.fit("judge", some.scores[sure], p[sure])
@@ -478,7 +478,7 @@ def _joined(parts: Sequence[Domain]) -> JudgedQuestions:
 
 
 def _learned(domains: Sequence[Domain], one: Domain, by: str, seed: int) -> list[Any]:
-    """(rows, calibration) for each fold: what is learned never is of these rows."""
+    """(rows, calibration) for each fold; the calibration is never learned on these rows."""
     count = len(one.questions.complete)
     every = np.ones(count, bool)
     if by == OTHERS:
@@ -494,11 +494,11 @@ def _learned(domains: Sequence[Domain], one: Domain, by: str, seed: int) -> list
 
 @dataclass(frozen=True)
 class Curve:
-    """p of gate and judge together by the share that is sent."""
+    """p of gate and judge together, by the share of questions sent to the judge."""
 
     p: Mapping[float, npt.NDArray[np.float64]]
     sent: Mapping[float, float]
-    weight: tuple[float, float]  # of a yes and of a no, the mean over folds
+    weight: tuple[float, float]  # of a yes and of a no, mean over folds
 
 
 def _curve(domains: Sequence[Domain], one: Domain, by: str, seed: int) -> Curve:
@@ -550,7 +550,7 @@ def _curve_table(domains: Sequence[Domain], by: str, seed: int) -> Table:
 def _gained(
     one: Domain, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]
 ) -> Interval:
-    """By how much AUROC is above the gate's, on the same lists."""
+    """The gain in AUROC over the gate, on the same lists."""
     truth = one.questions.complete.astype(float)
 
     def gained(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -577,7 +577,7 @@ CURVE_SAYS = {
 
 
 def _alone_table(domains: Sequence[Domain]) -> Table:
-    """The judge by itself, by log-probabilities and by votes."""
+    """The judge alone, by log-probabilities and by votes."""
     rows: list[tuple[Cell, ...]] = []
     for one in domains:
         complete = one.questions.complete
@@ -609,7 +609,7 @@ def _alone_table(domains: Sequence[Domain]) -> Table:
 
 
 def _forty_table(domains: Sequence[Domain], seed: int) -> Table:
-    """Forty labels of the domain, drawn often: what comes of it on the other lists."""
+    """Forty labels of the domain, drawn repeatedly: the effect on the other lists."""
     rows: list[tuple[Cell, ...]] = []
     for one in domains:
         rng = np.random.default_rng(seed)
@@ -688,8 +688,8 @@ def _cost_table(domains: Sequence[Domain], times: Sequence[Timing]) -> Table:
 
 
 def _orders_table(path: Path, threshold: float) -> Table:
-    """Orders, neutral sentences and nothing, before models that obey, in a cascade that trusts them
-    as one of accuracy 0.9."""
+    """Orders, neutral sentences and nothing, with models that obey, in a cascade that trusts them
+    as if their accuracy were 0.9."""
     tried = [record.value for record in read_jsonl(path, BadRecords())]
     trust = math.log(QUARTER_AT / (1 - QUARTER_AT))
     rows: list[tuple[Cell, ...]] = []
@@ -729,7 +729,7 @@ def _orders_table(path: Path, threshold: float) -> Table:
 
 
 def _aims_table(path: Path) -> Table:
-    """What the orders that no rule and no control stops are about."""
+    """What the orders are about that no rule and no control stops."""
     tried = [record.value for record in read_jsonl(path, BadRecords())]
     rows: list[tuple[Cell, ...]] = []
     for aim, title in AIMS.items():
@@ -759,7 +759,7 @@ AIMS = {
 # ---- simulated judges
 
 ACCURACIES = (0.6, 0.7, 0.8, 0.9, 0.95)
-QUARTER_AT, WANTED = 0.9, 0.75  # of the gain, from a quarter of the calls
+QUARTER_AT, WANTED = 0.9, 0.75  # share of the gain from a quarter of the calls
 
 
 def _simulated_world(count: int, accuracy: float, rng: np.random.Generator) -> JudgedQuestions:
@@ -797,12 +797,12 @@ def _weight_table(seed: int) -> Table:
 
 
 def _worth(p: npt.NDArray[np.float64], complete: npt.NDArray[np.bool_], threshold: float) -> float:
-    """What decisions at this threshold are worth: its own utility, p - t where it answers."""
+    """The value of decisions at this threshold: its own utility, p - t if it answers."""
     return float(np.where(p >= threshold, complete - threshold, 0.0).mean())
 
 
 def _quarter_table(domains: Sequence[Domain], seed: int) -> Table:
-    """What a quarter of the calls gains, of what all of them gain."""
+    """The gain from a quarter of the calls, as a share of the gain from all."""
     rows: list[tuple[Cell, ...]] = []
     worlds: list[tuple[str, JudgedQuestions | None, float]] = [("simulated gate", None, 0.5)]
     worlds += [(f"the gate on {one.name}", one.questions, one.threshold) for one in domains]
@@ -847,13 +847,13 @@ def _quarter_table(domains: Sequence[Domain], seed: int) -> Table:
     return Table("Simulated judges, a quarter of the calls", columns, tuple(rows), note)
 
 
-MIN_WORTH = 1e-4  # of a gain, to speak of shares of it
+MIN_WORTH = 1e-4  # smallest gain for which shares make sense
 
 
 def _by_halves(
     world: JudgedQuestions, threshold: float, shares: Sequence[float], rng: np.random.Generator
 ) -> list[npt.NDArray[np.float64]]:
-    """p of gate and judge for each share, by what is learned on the other half."""
+    """p of gate and judge for each share, learned on the other half."""
     half = rng.permutation(len(world.complete)) % 2 == 0
     found = [sigmoid(world.numbers.odds) for _ in shares]
     for learned in (half, ~half):
@@ -867,8 +867,8 @@ def _by_halves(
 def _best_quarters(
     world: JudgedQuestions, accuracy: float, threshold: float
 ) -> tuple[float | None, float | None]:
-    """Of what all calls gain: the quarter that the calibrated gate expects most of, and the quarter
-    that someone would send who knows the labels."""
+    """As shares of the gain from all calls: the quarter for which the calibrated gate expects most,
+    and the best quarter if the labels were known."""
     odds, truth, weight = world.numbers.odds, world.complete.astype(float), math.log(
         accuracy / (1 - accuracy)
     )  # fmt: skip
@@ -889,8 +889,8 @@ def _best_quarters(
 
 
 def _transfer_table(domains: Sequence[Domain], seed: int) -> Table:
-    """Simulated judges that are better on one kind of text than on another, with a weight that was
-    learned on the other two: by the least, and as if all were of one kind."""
+    """Simulated judges that are better on one kind of text than on another, with a weight learned
+    on the other two: the lowest weight, and one weight for all kinds."""
     rows: list[tuple[Cell, ...]] = []
     for accuracies in TRANSFERS:
         rng = np.random.default_rng(seed)
@@ -933,7 +933,7 @@ def _told(one: Domain, accuracy: float, rng: np.random.Generator) -> Domain:
 
 
 def _moved(one: Domain, known: JudgeCalibration) -> list[float]:
-    """The weight of a yes, and what all calls gain."""
+    """The weight of a yes, and the gain from all calls."""
     some, truth = one.questions, one.questions.complete.astype(float)
     alone, p = sigmoid(some.numbers.odds), sigmoid(some.numbers.odds + known.effects(some.scores))
     right = [((x >= one.threshold) == some.complete).mean() for x in (alone, p)]
@@ -957,7 +957,7 @@ def judge_study(
     settings: Mapping[str, Any],
     seed: int,
 ) -> Study:
-    """The study; what takes long comes first, and `times` and `orders`, where they are, last."""
+    """The study; slow parts come first, `times` and `orders` last, if available."""
     quarter = _quarter_table(domains, seed)
     simulated = (_weight_table(seed), quarter, _transfer_table(domains, seed))
     judged: list[Section] = []
@@ -991,7 +991,7 @@ def judge_study(
 def _summary(
     domains: Sequence[Domain], curves: Mapping[str, Table], quarter: Table
 ) -> tuple[str, ...]:
-    """What came out, in sentences."""
+    """The results in sentences."""
     lines = []
     for one in domains:
         gate = _predictions(one, sigmoid(one.questions.numbers.odds))
@@ -1049,7 +1049,7 @@ def _measure(args: argparse.Namespace, say: ProgressLog) -> None:
 
 
 def _again(args: argparse.Namespace, say: ProgressLog) -> None:
-    """Costs and orders of a study again, from new times and readings: all else stays as it was."""
+    """Recompute costs and orders of a study from new times and readings; keep everything else."""
     study = Study.load(args.study)
     domains = read_domains(args.gate, read_answers(args.answers))
     made = {

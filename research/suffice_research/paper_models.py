@@ -1,9 +1,8 @@
-"""The papers' predictors of complete evidence, with the papers' settings, over any table of
-features.
+"""The papers' predictors of complete evidence, with the papers' settings, for any feature table.
 
-`classic("magaf")` is MAGAF's forest, calibrated by Platt on a validation part;
-`classic("frames-lr")` the best of the FRAMES paper. The other names are what those papers compare
-with. What a paper leaves open is scikit-learn's default.
+`classic("magaf")` is MAGAF's forest, calibrated by Platt scaling on a validation part;
+`classic("frames-lr")` is the best of the FRAMES paper. The other names are the papers' baselines.
+Settings that a paper leaves open are scikit-learn's defaults.
 """
 
 from __future__ import annotations
@@ -70,8 +69,8 @@ class PaperModel:
     def fit(
         self, rows: npt.ArrayLike, complete: npt.ArrayLike, *, validation: Part | None = None
     ) -> PaperModel:
-        """Fit on one part and, where another is given as (rows, complete), calibrate on that by
-        Platt's scaling.
+        """Fit on one part and, if another is given as (rows, complete), calibrate on it by Platt
+        scaling.
         """
         table, labels = _table(rows), np.asarray(complete)
         if labels.shape != (len(table),) or not np.isin(labels, (0, 1)).all():
@@ -109,7 +108,7 @@ class PaperModel:
 
 
 def paper_model(name: str, seed: int = 42) -> PaperModel:
-    """A model of this name, not yet fitted. 42 is the papers' seed."""
+    """An unfitted model of this name. 42 is the papers' seed."""
     if name not in PAPER_MODELS:
         raise InputError(
             f"no classic model is named {name!r}", hint=did_you_mean(name, PAPER_MODELS)

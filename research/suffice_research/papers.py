@@ -1,8 +1,7 @@
-"""The five papers as one list: each numbered table and figure, each part that they name, and what
-became of it here.
+"""The five papers as one list: each numbered table and figure, each named part, and its state here.
 
 `papers.toml` is the list. `suffice reproduce PAPER --items` prints it, `docs/papers.md` and the
-how-to page are made from it, and a test holds it to the papers and to the code.
+how-to page are generated from it, and a test compares it with the papers and the code.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ _Run = TypeVar("_Run", bound=Callable[..., Study])
 
 @dataclass(frozen=True, slots=True)
 class PaperFigure:
-    """The figure that stands for an item: a cell of the stored study."""
+    """The figure that represents an item: a cell of the stored study."""
 
-    table: str  # how its title begins
+    table: str  # start of its title
     row: tuple[str, ...]  # its first cells
     column: str
-    paper: float | None = None  # where the cell does not hold it
+    paper: float | None = None  # if the cell does not contain it
 
     def words(self, study: Study) -> str:
-        """The cell and the paper's figure, as in the tables; "" where the study lacks it."""
+        """The cell and the paper's figure, as in the tables; "" if the study lacks it."""
         for table in study.tables:
             if not table.title.startswith(self.table) or self.column not in table.columns:
                 continue
@@ -47,9 +46,9 @@ class PaperFigure:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """What a paper proposes, where it lives here, what we changed, and its items."""
+    """What a paper proposes, where it is implemented, what we changed, and its items."""
 
-    name: str  # magaf, frames: the name of its study
+    name: str  # the name of its study: magaf, frames
     title: str
     source: str
     text: str  # file name of its text, which is not part of the repository
@@ -80,7 +79,7 @@ def _paper(name: str, table: dict[str, Any]) -> Paper:
 
 
 def with_items(paper: str) -> Callable[[_Run], _Run]:
-    """Let a study say what of its paper it shows: `suffice reproduce PAPER --items`."""
+    """Attach a study's items for `suffice reproduce PAPER --items`."""
 
     def add(run: _Run) -> _Run:
         run.items = lambda: load_papers()[paper].items  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""What a paper reports, as data, and tables of ours that stand beside it.
+"""Figures from papers, as data, and tables that compare ours with them.
 
-Each paper's figures are typed in under the names of our own retrievers and metrics. Nothing is
-computed from them and nothing is tuned on them, except where a docstring says so.
+Each paper's figures are entered under the names of our own retrievers and metrics. Nothing is
+computed from them or tuned on them, except where a docstring says so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class PublishedTable:
     """One table of a paper.
 
     `figures`: system -> metric -> value. `printed`: our name of a system -> the paper's.
-    `cautions`: metric without its k -> why the paper's figure and ours are not quite the same.
+    `cautions`: metric without its k -> why the paper's figure and ours differ in meaning.
     """
 
     paper: str
@@ -33,7 +33,7 @@ class PublishedTable:
     cautions: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, system: str, metric: str) -> float | None:
-        """The published figure, or None where the paper has none."""
+        """The published figure, or None if the paper has none."""
         return self.figures.get(system, {}).get(metric)
 
     @property
@@ -53,7 +53,7 @@ def beside_paper(
 ) -> Table:
     """The table of a run with the paper's figures in parentheses.
 
-    A single metric has room for three columns: measured, paper, difference.
+    A single metric gets three columns: measured, paper, difference.
     """
     table = retrieval_table(run, metrics, ks=ks, intervals=intervals, title=title)
     alone = len(metrics) == 1
@@ -96,7 +96,7 @@ def paper_tables(
 def beside_papers(
     run: RetrievalRun, papers: Sequence[PublishedTable], *, narrow: bool
 ) -> list[Table]:
-    """The run beside each paper that reports one of its retrievers; `narrow`: a table a metric."""
+    """The run compared with each paper that reports one of its retrievers; `narrow`: by metric."""
     tables = []
     for paper in papers:
         if not set(paper.figures) & set(run.names):

@@ -1,4 +1,4 @@
-"""Seconds of each stage of a study."""
+"""Time each stage of a study."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["time_lines"]
 
 
 def time_lines(paths: Sequence[Path]) -> Iterator[str]:
-    """How long each study took, and all together. One that is not there is said to be missing."""
+    """How long each study took, and all together; missing ones are reported."""
     sums, missing = {IN_ALL: 0.0, PROCESSOR: 0.0}, False
     for path in paths:
         name = path.parent.name

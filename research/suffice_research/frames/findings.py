@@ -1,5 +1,5 @@
-"""FRAMES: what came out, in plain words. The paper's findings with the figures that decide them
-here, and our gate's place.
+"""FRAMES: the results in plain words. The paper's findings, with the figures that decide them
+here, and how our gate compares.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _auroc(row: FoldPredictions) -> float:
 
 
 def _lift(found: FramesResults, setting: str) -> list[float]:
-    """How much AUROC each model has in a setting above the operational one."""
+    """By how much AUROC each model is better in a setting than in the operational one."""
     return [
         _auroc(found.row(setting, model)) - _auroc(found.row("operational", model))
         for model in MODELS
@@ -102,7 +102,7 @@ def _signs(values: Sequence[float]) -> str:
 
 
 def summary(searched: SearchResults, found: FramesResults) -> tuple[str, ...]:
-    """What came out, for someone who reads nothing else."""
+    """The results, for someone who reads nothing else."""
     first, *ways = found.expanded
     best = max(ways, key=lambda one: float(one.complete.mean()))
     given, guessed = (

@@ -1,12 +1,12 @@
-"""FRAMES, beyond the paper: labels and hop count guessed instead of told, our gate on the same
-folds, the value of expansion.
+"""FRAMES, beyond the paper: labels and hop count predicted instead of given, our gate on the same
+folds, and the value of expansion.
 
-The paper's predictor is told each question's reasoning labels and, in its second setting, how many
-articles it needs. A gate in use is told neither. Here both are guessed from the question's words,
-by a model that is fitted on the other folds; the rows it is judged by are never those it has
-learned from, and what it says of the rows that a predictor is fitted on comes from folds within
-those. The gate sees questions and hits only; labels and hops of the other folds are among its
-lessons. One more row says what it would know if it were told the labels, too.
+The paper's predictor is given each question's reasoning labels and, in its second setting, how many
+articles it needs. A gate in use knows neither. Here both are predicted from the question's words by
+a model fitted on the other folds. It is never evaluated on rows it was trained on, and its
+predictions for the rows that a predictor is fitted on come from folds within those. The gate sees
+only questions and hits; labels and hops of the other folds are part of its training data. One more
+row shows what it would gain from knowing the labels.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 
 
-# ---- guesses
+# ---- predicted labels
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class PredictedLabels:
     """What a question seems to ask for. `columns`: REASONING and the hop count, out of fold:
     (questions, 6).
 
-    `tables` are the paper's 19 features with guesses in the place of what the paper is told, one
-    table for each fold.
+    `tables` are the paper's 19 features with predictions in place of given values, one table for
+    each fold.
     """
 
     columns: Floats
@@ -79,13 +79,13 @@ class PredictedLabels:
 
 
 def predict_labels(searched: SearchResults, folds: Folds) -> PredictedLabels:
-    """Guess labels and hops of every question from its words, with nothing of its own fold."""
+    """Predict labels and hops of every question from its words, without its own fold."""
     cases, complete = searched.cases(), complete_of(searched.cases())
     words = WordTable.load()
     questions = [parse_question(case.question.text, words) for case in cases]
     labels = [{label.casefold() for label in case.gold.labels} for case in cases]
     wanted = {label: np.array([label in one for one in labels], dtype=float) for label in REASONING}
-    # A few questions need twenty articles: in logarithms they do not drown the rest.
+    # A few questions need twenty articles; logarithms keep them from dominating.
     wanted["hops"] = np.log([max(case.gold.hops, 1) for case in cases])
 
     def learned(rest: Sequence[int], held_out: Sequence[int]) -> Floats:
@@ -107,7 +107,7 @@ def predict_labels(searched: SearchResults, folds: Folds) -> PredictedLabels:
 
 
 def _replaced(table: Floats, columns: Floats) -> Floats:
-    """The features with guessed labels, their sum for the number of labels, and the guessed hop
+    """The features with predicted labels, their sum as the number of labels, and the predicted hop
     count.
     """
     names = [one.name for one in FRAMES_WITH_HOPS]
@@ -122,8 +122,8 @@ def _replaced(table: Floats, columns: Floats) -> Floats:
 def guessed_rows(
     searched: SearchResults, folds: Folds, guesses: PredictedLabels
 ) -> list[FoldPredictions]:
-    """The paper's models on what a gate in use could know: labels guessed, and the hop count
-    guessed too.
+    """The paper's models with what a gate in use could know: predicted labels, and also a predicted
+    hop count.
     """
     complete = complete_of(searched.cases())
     settings = {"labels guessed": len(FRAMES), "labels and hops guessed": len(FRAMES_WITH_HOPS)}
@@ -157,7 +157,7 @@ def gate_on_folds(
     encoder: Encoder | None = None,
     progress: Progress | None = None,
 ) -> GateOutput:
-    """Each fold judged by a gate that was fitted on the others, as a user of `Gate.fit` gets it."""
+    """Judge each fold with a gate that was fitted on the others, as with `Gate.fit`."""
     from suffice.gate.gate import FAST, Gate
 
     cases, preset = searched.cases(), "fast" if encoder is None else "quality"
@@ -190,11 +190,10 @@ def informed_gate_on_folds(
     encoder: Encoder | None = None,
     progress: Progress | None = None,
 ) -> FoldPredictions:
-    """The gate's model on the same folds, told the reasoning labels as the paper's predictor is:
-    what a good guess is worth.
+    """The gate's model on the same folds, given the reasoning labels as the paper's predictor is:
+    the value of a good prediction.
 
-    No gate in use is told them. They are further columns of what the model looks at, and change
-    nothing else.
+    No gate in use knows them. They are additional feature columns and change nothing else.
     """
     cases, preset, words = (
         searched.cases(),
@@ -244,7 +243,7 @@ LABELS = tuple(
 
 @contextmanager
 def encoder_preset(progress: Progress | None = None) -> Iterator[Encoder]:
-    """A better encoder, which reads every title and question once."""
+    """A better encoder, which encodes every title and question once."""
     with TemporaryDirectory() as folder:
         yield CachedEncoder(ENCODERS.get("bge-small-en-v1.5")(), Path(folder), progress=progress)
 
@@ -254,8 +253,8 @@ def encoder_preset(progress: Progress | None = None) -> Iterator[Encoder]:
 
 @dataclass(frozen=True)
 class ExpansionResult:
-    """One way to look again: which questions are complete after it, and how many titles were read
-    on average.
+    """One way to expand: which questions are complete afterwards, and how many titles were read on
+    average.
     """
 
     name: str
@@ -264,8 +263,8 @@ class ExpansionResult:
 
 
 def expansions(searched: SearchResults, verdicts: Sequence[Verdict]) -> list[ExpansionResult]:
-    """Ten titles, and what one more look would add: further down, elsewhere, or for what the gate
-    says is missing.
+    """Ten titles, and what one more search would add: further down the list, with another
+    retriever, or for what the gate says is missing.
     """
     cases = searched.cases()
     first = [{hit.doc_id for hit in case.evidence.hits} for case in cases]
@@ -304,8 +303,8 @@ def _complete(cases: Sequence[RetrievedQuestion], held_out: Sequence[set[str]]) 
 def _search_again(
     searched: SearchResults, verdicts: Sequence[Verdict], held_out: Sequence[set[str]]
 ) -> list[list[str]]:
-    """What the gate's next queries find that is not held yet, the best of each query first; at most
-    K of each question.
+    """New hits of the gate's next queries, the best of each query first, at most K per
+    question.
     """
     store = searched.collected.store
     retriever = RETRIEVERS.get(HYBRID)(store)

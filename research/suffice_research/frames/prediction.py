@@ -1,10 +1,9 @@
-"""FRAMES, the second half of the paper: can it be known beforehand whether every article was found?
-Tables 8 to 10.
+"""FRAMES, the second half of the paper: predicting whether every article was found. Tables 8 to 10.
 
 The paper's protocol: stratified five-fold cross-validation with its seed, the same folds for every
-model and feature set. Its pooled rows (every question once for each of four retrievers) are cut
-into folds row by row, so that a question stands on both sides; they are measured like that, and
-again with all four rows of a question on one side.
+model and feature set. Its pooled rows (every question once for each of four retrievers) are split
+into folds row by row, so a question is on both sides. We measure them that way, and again with all
+four rows of a question on one side.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ SCALED = (
     "gap_1_2",
     "top10_mean",
     "top10_min",
-)  # features that have the scale of the retriever's scores
+)  # features on the scale of the retriever's scores
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "Prompt only": ("query",),
     "Reasoning types only": ("reasoning",),
@@ -79,9 +78,9 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class FoldPredictions:
-    """What one predictor said of rows it was not fitted on.
+    """One predictor's output for rows it was not fitted on.
 
-    `groups`: the question of each row, where it has several.
+    `groups`: the question of each row, if a question has several rows.
     """
 
     setting: str
@@ -101,8 +100,8 @@ class FoldPredictions:
 
 
 def folds_of(texts: Sequence[str], complete: Bools, seed: int) -> Folds:
-    """Stratified folds, as scikit-learn makes them of the different questions; copies of one share
-    its fold.
+    """Stratified folds over the distinct questions, as scikit-learn makes them; duplicates of a
+    question share its fold.
     """
     from sklearn.model_selection import StratifiedKFold
 
@@ -128,7 +127,7 @@ def folds_of(texts: Sequence[str], complete: Bools, seed: int) -> Folds:
 def out_of_fold(
     tables: Floats | Sequence[Floats], complete: Bools, folds: Folds, model: str, seed: int
 ) -> Predictions:
-    """Each row judged by the model fitted on the other folds; a list of tables has one for each
+    """Judge each row with the model fitted on the other folds; a list of tables has one for each
     fold.
     """
     p = np.zeros(len(complete))
@@ -141,7 +140,7 @@ def out_of_fold(
 
 
 def informed_features(cases: Sequence[RetrievedQuestion]) -> Floats:
-    """The paper's 19 features, told the reasoning labels and the hop count as the paper is."""
+    """The paper's 19 features, with the reasoning labels and hop count given as in the paper."""
     gold = [case.gold for case in cases]
     question_labels = QuestionAnnotations(
         [one.kind for one in gold], [one.labels for one in gold], [one.hops for one in gold]
@@ -161,7 +160,7 @@ def complete_of(cases: Sequence[RetrievedQuestion]) -> Bools:
 def paper_rows(
     searched: SearchResults, folds: Folds, *, progress: Progress | None = None
 ) -> list[FoldPredictions]:
-    """Table 8: the hybrid without and with the hop count, then all retrievers pooled, cut into
+    """Table 8: the hybrid without and with the hop count, then all retrievers pooled, split into
     folds row by row.
     """
     table, complete = informed_features(searched.cases()), complete_of(searched.cases())
@@ -189,7 +188,7 @@ def paper_rows(
 
 
 def kept_together(searched: SearchResults, folds: Folds) -> list[FoldPredictions]:
-    """The pooled rows once more, with all four rows of a question in the fold of the question."""
+    """The pooled rows again, with all four rows of a question in the same fold."""
     rows, labels, question = _pooled(searched)
     parts = [
         (np.flatnonzero(np.isin(question, rest)), np.flatnonzero(np.isin(question, held_out)))
@@ -210,8 +209,8 @@ def _pooled(searched: SearchResults) -> tuple[Floats, Bools, Ints]:
     """Features with the retriever's name, labels and question of every pair of question and
     retriever.
 
-    BM25's scores run to thirty and TF-IDF's to one: each list is divided by its best, as the hybrid
-    does with its parts.
+    BM25's scores go up to thirty and TF-IDF's to one: each list is divided by its best score, as
+    the hybrid does with its parts.
     """
     blocks = []
     scaled = [at for at, one in enumerate(FRAMES) if one.name in SCALED]
@@ -246,8 +245,8 @@ def columns(family: str) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """How much of the boosted trees' gain one feature brings, fitted on all questions; the range is
-    the folds' models'.
+    """A feature's share of the boosted trees' gain, fitted on all questions; the range is over the
+    models of the folds.
     """
 
     feature: str

@@ -1,6 +1,6 @@
 """FRAMES: "Coverage-Aware Prediction of Multi-Hop RAG Answer Correctness on FRAMES", Hughes 2026.
 
-Measured on the public test.tsv, titles only: our figures should equal these but for parsing, and
+Measured on the public test.tsv, titles only: our figures should equal these except for parsing, and
 for what the paper leaves open about its features (see `evaluate.reproduce.frames`).
 """
 
@@ -171,7 +171,7 @@ TABLE_7 = PublishedTable(
 
 _FIGURES = ("auroc", "auprc", "brier", "accuracy", "f1")
 
-# The systems are named setting / model, the models as in suffice_research.paper_models.
+# Systems are named setting / model, the models as in suffice_research.paper_models.
 TABLE_8 = PublishedTable(
     _PAPER,
     "Table 8",
@@ -210,7 +210,7 @@ TABLE_9 = PublishedTable(
     ),
 )
 
-# Under the names of our own features; "printed" has the paper's.
+# Named like our own features; "printed" has the paper's names.
 TABLE_10 = PublishedTable(
     _PAPER,
     "Table 10",
@@ -243,5 +243,5 @@ TABLE_10 = PublishedTable(
 
 
 def tables_beside(run: RetrievalRun, *, narrow: bool) -> list[Table]:
-    """A run on this data set beside the paper's retrieval tables."""
+    """A run on this data set compared with the paper's retrieval tables."""
     return beside_papers(run, (TABLE_4, TABLE_5), narrow=narrow)

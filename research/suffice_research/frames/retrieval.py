@@ -1,5 +1,6 @@
-"""FRAMES, first half of the paper: what the file holds and what four title retrievers find. Tables
-1 to 7, Figures 1 to 5.
+"""FRAMES, first half of the paper: the contents of the file and the hits of four title retrievers.
+
+Tables 1 to 7, Figures 1 to 5.
 """
 
 from __future__ import annotations
@@ -40,10 +41,9 @@ __all__ = [
 NAMES = ("bm25-title", "hybrid-title-paper", "tfidf-char", "tfidf-word")
 HYBRID = "hybrid-title-paper"
 KS = (4, 8, 10, 15, 25)
-K = 10  # where the paper predicts
-# The upper ends of the paper's bins of article counts; a question of one article, which the public
-# file does not have, would
-# stand in the first.
+K = 10  # the depth at which the paper predicts
+# The upper ends of the paper's bins of article counts. A question with one article, which the
+# public file does not have, would be in the first.
 BINS = {"2": 2, "3": 3, "4": 4, "5-6": 6, "7-10": 10, "11+": 10**9}
 TAIL = 12  # article counts from here on share one bar
 
@@ -52,13 +52,13 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class SearchResults:
-    """FRAMES' questions with what each of the paper's retrievers returned."""
+    """FRAMES' questions with the hits of each of the paper's retrievers."""
 
     collected: RetrievedDataset
     seed: int
 
     def cases(self, retriever: str = HYBRID) -> tuple[RetrievedQuestion, ...]:
-        """At the depth where the paper predicts."""
+        """The questions at the depth at which the paper predicts."""
         return self.collected.questions(retriever, K)
 
     @cached_property
@@ -80,7 +80,7 @@ class SearchResults:
 
     @cached_property
     def reasoning(self) -> dict[str, Bools]:
-        """Which questions carry each label."""
+        """Which questions have each label."""
         labels = list(paper.TABLE_7.figures)
         return {
             label: np.array([label in case.gold.labels for case in self.cases()])
@@ -100,7 +100,7 @@ def _judge(cases: Sequence[RetrievedQuestion]) -> Rankings:
     return judge_rankings(ranked, [case.gold.doc_ids for case in cases], depth=max(KS))
 
 
-# ---- what the file holds
+# ---- the contents of the file
 
 
 def parsing(searched: SearchResults) -> Section:
@@ -180,7 +180,7 @@ def _pipeline(questions: int, titles: int) -> Diagram:
 
 
 def _plain_beside(measured: float, published: float) -> tuple[Cell, ...]:
-    """Counts as counts, means as means."""
+    """Counts formatted as counts, means as means."""
     whole = float(measured).is_integer()
     if whole:
         return int(measured), int(published), int(measured - published)
@@ -212,7 +212,7 @@ def _distribution(counts: Sequence[int]) -> Bars:
     return Bars("Figure 2. Articles that a question needs", "share of questions", bars, says=says)
 
 
-# ---- what is found
+# ---- retrieval results
 
 
 def coverage(searched: SearchResults) -> Section:
@@ -286,7 +286,7 @@ def _beside(
     return WithPublished(_figure(searched, name, metric), published.get(name, metric))
 
 
-# ---- where it is hard
+# ---- difficult questions
 
 
 def by_size_and_reasoning(searched: SearchResults) -> Section:

@@ -1,9 +1,9 @@
-"""FRAMES: "Coverage-Aware Prediction of Multi-Hop RAG Answer Correctness on FRAMES", done again on
+"""FRAMES: "Coverage-Aware Prediction of Multi-Hop RAG Answer Correctness on FRAMES", reproduced on
 the public test.tsv.
 
-Every table and figure of the paper beside ours, and beyond it: labels and hop count guessed instead
-of told, our gate on the same folds, risk and coverage, and the value of one expansion. What the
-paper leaves open, and what was chosen, is in NOTES.
+Every table and figure of the paper beside ours, and beyond it: labels and hop count predicted
+instead of given, our gate on the same folds, risk and coverage, and the value of one expansion.
+NOTES lists what the paper leaves open and what we chose.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def study(
 ) -> Study:
     """The whole study.
 
-    `data`: test.tsv, its folder, or the folder of all data sets. `quality`: the gate's slow preset,
-    too.
+    `data`: test.tsv, its folder, or the folder of all data sets. `quality`: also run the gate's
+    slow preset.
     """
     seed = SEED if seed is None else seed
     path = _test_file(data)

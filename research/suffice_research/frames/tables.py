@@ -1,5 +1,5 @@
 """FRAMES: the tables and figures of prediction. The paper's Tables 8 to 10 and Figures 6 to 8, then
-what stands beside them.
+our additions.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 Floats = npt.NDArray[np.floating[Any]]
 
 TOP = 12  # features shown
-PARTS = 5  # of the questions, by the gate's probability
+PARTS = 5  # groups of questions by the gate's probability
 RISKS = (0.1, 0.2, 0.3, 0.4)
 SETTINGS = {
     "operational": "hybrid, operational",
@@ -66,8 +66,8 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class FramesResults:
-    """Everything that was predicted, by name: the paper's rows, the guessed ones, the ablation's,
-    and the gates'.
+    """All predictions, by name: the paper's rows, those with predicted labels, the ablation's, and
+    the gates'.
     """
 
     paper: Sequence[FoldPredictions]
@@ -76,7 +76,7 @@ class FramesResults:
     importances: Sequence[Importance]
     guesses: PredictedLabels
     gates: Sequence[GateOutput]
-    given: Sequence[FoldPredictions]  # the gates' models, told the labels
+    given: Sequence[FoldPredictions]  # the gates' models, given the labels
     expanded: Sequence[ExpansionResult]
 
     def row(self, setting: str, model: str) -> FoldPredictions:
@@ -129,8 +129,8 @@ def _beside_paper(
     of: PublishedTable,
     seed: int,
 ) -> tuple[Table, Table]:
-    """Two tables of the same rows, so that each is narrow enough to read: order and probabilities,
-    then decisions.
+    """Two tables with the same rows, each narrow enough to read: ranking and probabilities, then
+    decisions.
     """
 
     def table(what: str, metrics: Sequence[str], note: str) -> Table:
@@ -241,7 +241,7 @@ def calibration(found: FramesResults) -> Section:
 
 
 def guesses_table(searched: SearchResults, found: FramesResults) -> Section:
-    """Oracle and deployable side by side, and how good the guesses are."""
+    """Oracle and deployable side by side, and the quality of the predictions."""
     metrics = ("auroc", "auprc", "brier", "ece")
     settings = {
         "labels told": "operational",
@@ -301,7 +301,7 @@ def _guess_quality(searched: SearchResults, made: PredictedLabels) -> Table:
 
 
 def _rank_correlation(some: Floats, others: Floats) -> float | None:
-    """Spearman's; None where one of them does not vary."""
+    """Spearman's correlation; None if one of them does not vary."""
     from scipy.stats import rankdata
 
     if not np.ptp(some) or not np.ptp(others):
@@ -397,7 +397,7 @@ def _honesty(found: FramesResults, seed: int) -> Table:
 
 
 def expansion(searched: SearchResults, found: FramesResults) -> Section:
-    """The value of one expansion, by kind and by what the gate thinks."""
+    """The value of one expansion, by kind and by the gate's probability."""
     says = "What another look adds to ten titles: further down the same list, elsewhere, or for what the gate finds missing."
     return Section(
         "One expansion",
@@ -424,7 +424,7 @@ def _by_kind(expanded: Sequence[ExpansionResult], seed: int) -> Table:
 
 
 def _by_probability(found: FramesResults, seed: int) -> tuple[Table, Bars]:
-    """Fifths of the questions by the gate's probability, the surest first: how many are complete
+    """Fifths of the questions by the gate's probability, highest first: how many are complete
     before and after.
     """
     p = found.gates[0].row.predictions.probabilities

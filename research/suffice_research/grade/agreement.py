@@ -1,16 +1,16 @@
-"""A language model against the rules, on 100 made questions that somebody reads.
+"""A language model against the rules, on 100 generated questions judged by a person.
 
     python -m suffice_research.grade.agreement prompts WORK --data DIR
     python -m suffice_research.grade.agreement compare WORK > sheet.jsonl
     python -m suffice_research.grade.agreement show [--json]
 
-`prompts` draws made questions of three corpora into WORK/items.jsonl, and writes what the stages
-would ask a model into WORK/prompts.jsonl: claims of a document, a question over a path, an answer
-from the documents, whether the question is clear, whether the rules' answer is right. Any server
-may answer them (`suffice_research.training.model_server --prompts`); put its answers into
-WORK/answers.jsonl. `compare` reads them with the code of the stages and writes a sheet with the
-outputs of both, for somebody to read. The reading is kept in `research/grade_readings`, without
-the words of public texts, and `show` counts it.
+`prompts` draws generated questions from three corpora into WORK/items.jsonl, and writes the prompts
+of the stages into WORK/prompts.jsonl: claims of a document, a question over a path, an answer from
+the documents, whether the question is clear, whether the rules' answer is right. Any server may
+answer them (`suffice_research.training.model_server --prompts`); put its answers into
+WORK/answers.jsonl. `compare` parses them with the code of the stages and writes a sheet with both
+outputs, for a person to judge. The verdicts are stored in `research/grade_readings`, without the
+words of public texts, and `show` counts them.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from suffice_research.training.sources import exit_code
 
 SEED = 42
 SHARES = {"2wikimultihopqa": 50, "multihop_rag": 25, "everyday": 25}
-KINDS = ("chain", "single")  # what a model's question can be written for: one path
+KINDS = ("chain", "single")  # one path each, so that a model can write a question for it
 MAX_TOKENS = {"claims": 1024, "question": 160, "answer": 120, "clear": 24, "judge": 24}
 READING = "agreement.jsonl"
-# What somebody reads, with a verdict for each: right, vague, wrong, none (it said nothing).
+# What a person judges, with a verdict for each: right, vague, wrong, none (no output).
 READ = tuple(
     f"{who} {what}" for what in ("claims", "question", "answer") for who in ("rules", "model")
 )
@@ -61,7 +61,7 @@ MIN_SHARED = 0.6  # share of a claim's words that another claim of the same sent
 
 @dataclass
 class PromptRecorder:
-    """Stands in for a model: keeps what it is asked, and answers nothing, or what is known."""
+    """Stands in for a model: records the prompts, and answers nothing, or what is known."""
 
     answers: Mapping[str, str] = field(default_factory=dict)
     asked: list[tuple[str, Mapping[str, Any] | None]] = field(default_factory=list)
@@ -78,7 +78,7 @@ class PromptRecorder:
 
 @dataclass(frozen=True)
 class Item:
-    """A made question, its documents, the claims of its facts, and what the rules say."""
+    """A generated question, its documents, the claims of its facts, and the rules' output."""
 
     corpus: str
     question: GeneratedQuestion
@@ -89,7 +89,7 @@ class Item:
     rule_answer: str | None
 
 
-# ----------------------------------------------------------------------------------- asking a model
+# ----------------------------------------------------------------------------------- prompts
 
 
 def _claims(item: Item, model: PromptRecorder) -> list[Claim]:
@@ -104,7 +104,7 @@ def _question(item: Item, model: PromptRecorder) -> str | None:
 
 
 def _answer(item: Item, model: PromptRecorder) -> str | None:
-    """What the model says; the code of `ask` would also weigh it against the rules."""
+    """The model's answer alone; `ask` would also check it against the rules."""
     reader = ModelReader(MeteredModel(model, Budget(calls=None, tokens=None)))
     passages = [passage_from_document(one) for one in item.documents]
     reader.read(item.question.text, expected_answer_type(item.question.text), passages)
@@ -148,7 +148,7 @@ def _parsed(answer: str | None) -> Mapping[str, Any]:
 
 
 def prompts_of(at: int, item: Item) -> Iterator[dict[str, Any]]:
-    """The first request of every stage, as the server takes it."""
+    """The first request of every stage, in the format of the server."""
     for stage, ask in ASK.items():
         model = PromptRecorder()
         ask(item, model)
@@ -168,7 +168,7 @@ def prompts_of(at: int, item: Item) -> Iterator[dict[str, Any]]:
 def draw_items(
     corpus: str, documents: Sequence[Document], count: int, folder: Path, *, seed: int = SEED
 ) -> list[Item]:
-    """Made questions of one path; the numbers of hops take turns."""
+    """Generated questions with one path; the numbers of hops take turns."""
     settings = BenchmarkSettings(seed=seed, per_form=200, twins=0, lookalikes=0, forms=KINDS)
     build_benchmark(documents, folder, settings=settings)
     kept = list(load_documents(folder / "documents.jsonl", BadRecords()))
@@ -248,7 +248,7 @@ def _write_prompts(work: Path, data: Path) -> str:
 
 
 def compare(work: Path) -> Iterator[dict[str, Any]]:
-    """For each item what the model and the rules say, with room for a reader's verdicts."""
+    """The output of model and rules for each item, with fields for a person's verdicts."""
     items = _read_items(work / "items.jsonl")
     said = {
         str(one.value["key"]): unwrapped(str(one.value.get("text") or ""))
@@ -265,7 +265,7 @@ def compare(work: Path) -> Iterator[dict[str, Any]]:
 
 
 def unwrapped(answer: str) -> str:
-    """An answer that a small model has put into the schema it was shown, taken out of it."""
+    """Unwrap an answer that a small model has put into the schema it was shown."""
     inside = _parsed(answer).get("properties")
     if not isinstance(inside, dict):
         return answer
@@ -317,11 +317,11 @@ def _alike(one: str, other: str) -> bool:
     return len(first & second) >= MIN_SHARED * max(len(first), len(second), 1)
 
 
-# --------------------------------------------------------------------------------------- the reading
+# --------------------------------------------------------------------------------------- verdicts
 
 
 def summary(path: Path) -> dict[str, Any]:
-    """Counts of the verdicts, and how often model, rules and reader say the same."""
+    """Counts of the verdicts, and how often model, rules and person agree."""
     rows = [record.value for record in read_json_records(path, BadRecords())]
     for row in rows:
         if unknown := {row["read"].get(name) for name in READ} - set(VERDICTS):
@@ -376,7 +376,7 @@ def summary(path: Path) -> dict[str, Any]:
 
 
 def _kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
-    """Cohen's: agreement beyond what the two shares give by chance; None where one never varies."""
+    """Cohen's kappa: agreement beyond chance; None if one of the two never varies."""
     if not pairs:
         return None
     n = len(pairs)

@@ -1,13 +1,13 @@
-"""The paper's third stage: systems answer made questions of three domains, and a judge counts.
+"""The paper's third stage: systems answer generated questions of three domains, and a judge scores.
 
-A benchmark is made from each corpus. Questions of each number of hops are drawn from it, answered
-over several retrievers, and judged: by token F1, or by a language model where one is given. The
-errors go into the matrix (Figures 3 and 4), accuracy by hops into Figure 2, and examples of
+A benchmark is generated from each corpus. Questions of each number of hops are drawn from it,
+answered over several retrievers, and judged: by token F1, or by a language model if one is given.
+The errors go into the matrix (Figures 3 and 4), accuracy by hops into Figure 2, and examples of
 questions over missing links into Table 4.
 
     python -m suffice_research.grade.answers --data DIR --limit 12 --into STUDY.json
 
-does this stage alone, and puts its section into a study that is stored already.
+runs only this stage, and adds its section to an existing study.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ __all__ = ["DOMAINS", "DomainResults", "answer_domain", "answer_section", "domai
 
 DOMAINS = ("Wikipedia", "news", "everyday")
 RETRIEVERS = ("bm25", "dense", "hybrid")
-ASK = "ask"  # our answering loop, without a gate that would hold an answer back
-READ, HITS = "fixed k", 10  # the paper's system: ten hits, read once
-PER_HOPS = 40  # questions of each number of hops
+ASK = "ask"  # our answering loop, without a gate that could hold an answer back
+READ, HITS = "fixed k", 10  # the paper's system: read ten hits once
+PER_HOPS = 40  # questions per number of hops
 ENCODER = "wordllama"
 MIN_F1 = 0.5
 CONTROLLED_ARTICLES = 600
-EXAMPLES = 2  # questions over missing links of either kind, in Table 4
+EXAMPLES = 2  # questions over missing links of each kind, in Table 4
 
 JUDGE_PROMPT = """Someone answered a question. Say whether the answer means the same as the correct one.
 A shorter or longer form of the correct answer is right; another name, date or number is wrong.
@@ -79,7 +79,7 @@ JUDGE_SCHEMA = {
 
 @dataclass(frozen=True)
 class DomainResults:
-    """One domain: how many questions, and every system in the matrix."""
+    """One domain: the number of questions, and every system in the matrix."""
 
     domain: str
     documents: int
@@ -121,7 +121,7 @@ def answer_domain(
     seed: int = 42,
     progress: Progress | None = None,
 ) -> DomainResults:
-    """Make questions from the documents, answer them, judge the answers."""
+    """Generate questions from the documents, answer them, judge the answers."""
     settings = BenchmarkSettings(
         seed=seed, per_hop=4 * per_hops, per_form=2 * per_hops, twins=0, lookalikes=0
     )
@@ -157,7 +157,7 @@ def answer_domain(
 
 
 def _drawn(made: Sequence[GoldQuestion], per_hops: int, seed: int) -> list[GoldQuestion]:
-    """So many of each number of hops, by the hash of their words; of the kinds in turn."""
+    """`per_hops` questions for each number of hops, by the hash of their text; kinds take turns."""
     groups: dict[int, dict[str, list[GoldQuestion]]] = defaultdict(lambda: defaultdict(list))
     for one in sorted(made, key=lambda one: draw_key(seed, one.question.text)):
         hops = min(one.gold.hops or len(one.gold.doc_ids), MAX_HOPS)
@@ -174,7 +174,7 @@ def _drawn(made: Sequence[GoldQuestion], per_hops: int, seed: int) -> list[GoldQ
 def _judged(
     questions: Sequence[GoldQuestion], answers: Sequence[str | None], model: LanguageModel | None
 ) -> npt.NDArray[np.bool_]:
-    """Whether each answer is right; no answer is a wrong one."""
+    """Whether each answer is right; a missing answer is wrong."""
     gold = [one.gold.answer or "" for one in questions]
     given = [one or "" for one in answers]
     scores = ANSWER_METRICS["token_f1"](given, [[one] for one in gold])
@@ -193,7 +193,7 @@ def _judged(
 
 
 def _verdict(reply: str, *, fallback: bool) -> bool:
-    """What the judge says; the rules decide where it says nothing that can be read."""
+    """The judge's verdict; the rules decide if it cannot be parsed."""
     try:
         found = json.loads(reply)
     except (ValueError, ModelError):
@@ -203,7 +203,7 @@ def _verdict(reply: str, *, fallback: bool) -> bool:
 
 
 def _link_examples(path: Path) -> Iterator[tuple[str, str, str, str]]:
-    """Chains that go over a missing link, of either kind."""
+    """Chains over a missing link, of either kind."""
     shown: dict[str, int] = defaultdict(int)
     for record in read_json_records(path, BadRecords()):
         triples = [one for some in record.value["path"] for one in some]
@@ -217,11 +217,11 @@ def _link_examples(path: Path) -> Iterator[tuple[str, str, str, str]]:
                 yield link, facts, record.value["question"], record.value["answer"]
 
 
-# ------------------------------------------------------------------------------------ what is shown
+# ------------------------------------------------------------------------------------ tables
 
 
 def answer_section(results: Sequence[DomainResults]) -> Section:
-    """Figure 2, the matrices of Figures 3 and 4, and Table 4, the paper's beside ours."""
+    """Figure 2, the matrices of Figures 3 and 4, and Table 4, with the paper's figures."""
     shown: list[Any] = [_figure_2(one) for one in results]
     shown += [_accuracy_table(results), _corners(results)]
     for one in results:
@@ -322,7 +322,7 @@ def _table_4(results: Sequence[DomainResults]) -> Table:
 
 
 def _case(document: Document) -> str:
-    """What a document belongs to: those of one everyday case are drawn together."""
+    """The group of a document: documents of one everyday case are drawn together."""
     return document.doc_id.rpartition("/")[0] or document.doc_id
 
 
@@ -337,9 +337,9 @@ def answer_domains(
     seed: int = 42,
     progress: Progress | None = None,
 ) -> tuple[list[DomainResults], dict[str, str], list[str]]:
-    """All domains, the hashes of their files, and what was left out with the reason.
+    """All domains, the hashes of their files, and what was skipped, with the reason.
 
-    `limit` questions of each number of hops; `most` documents of each domain, drawn by their ids.
+    `limit` questions for each number of hops; `most` documents per domain, drawn by their ids.
     """
     found, hashes, left_out = list[DomainResults](), dict[str, str](), list[str]()
     for domain in domains:
@@ -395,7 +395,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         notes = tuple(dict.fromkeys((*study.notes, *left_out)))
         merged = replace(
             study,
-            sections=(*rest[:-1], section, *rest[-1:]),  # the paper's own figures stay the last
+            sections=(*rest[:-1], section, *rest[-1:]),  # the paper's own figures stay last
             settings=settings,
             data={**study.data, **hashes},
             notes=notes,

@@ -1,12 +1,12 @@
-"""How many chains a corpus gives, by hops, and a sheet of them to read.
+"""How many chains a corpus yields, by hops, and a sheet of them to judge.
 
     python -m suffice_research.grade.chains CORPUS WORK --data DIR --out counts.json > sheet.jsonl
 
-Every path of the knowledge graph is tried. `counts.json` has the triples, those of them that lead
-on (something is told of their object, too), and, by hops: the paths that the graph holds, the
-questions that the rules can word, those that pass every check, how many different facts these end
-at, and how many go over a missing link. Counts of several corpora are kept in
-`research/grade_readings/chains.json`, readings beside them (`readings show --what chains`).
+Every path of the knowledge graph is tried. `counts.json` has the triples, those that lead on (the
+corpus also says something about their object), and, by hops: the paths in the graph, the questions
+that the rules can word, those that pass every check, how many different facts these end at, and how
+many use a missing link. Counts of several corpora are stored in
+`research/grade_readings/chains.json`, verdicts beside them (`readings show --what chains`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from suffice.types import Document
 from suffice_research.training.sources import ProgressLog, exit_code
 
 SEED, PER_LENGTH = 42, 20
-EVERY = 1_000_000  # paths of a length: all of them
+EVERY = 1_000_000  # paths of a length: no limit
 CORPORA = ("2wikimultihopqa", "musique", "hotpotqa")
 
 
@@ -55,7 +55,7 @@ def count_chains(
         for name in ("knowledge", "paths", "questions")
     )
     subjects = {one.value["subject"] for one in triples}
-    # Many chains may end at the same fact of one country.
+    # Many chains may end at the same fact, such as one about a country.
     ends = {(one["hops"], one["path"][0][-1]["claim_id"]) for one in valid}
     linked = [one for one in valid if any(fact["link"] for some in one["path"] for fact in some)]
     counts = {
@@ -80,7 +80,7 @@ def _by_hops(hops: Iterator[int]) -> dict[str, int]:
 def sheet(
     valid: Sequence[Mapping[str, Any]], *, per_length: int = PER_LENGTH, seed: int = SEED
 ) -> Iterator[dict[str, Any]]:
-    """So many of each length, by the hash of their ids, with room for a verdict."""
+    """`per_length` chains of each length, by the hash of their ids, with a field for a verdict."""
     order = seeded_order(valid, lambda one: f"read {one['question_id']}", seed)
     for hops in range(MIN_HOPS, MAX_HOPS + 1):
         for one in [one for one in order if one["hops"] == hops][:per_length]:

@@ -1,4 +1,4 @@
-"""Five corpora of different kinds, for reading by hand what the rules make of them.
+"""Five corpora of different kinds, to judge by hand what the rules extract from them.
 
 multihop_rag   news, public                   everyday     our own short texts, pooled
 manuals        manual pages of this machine   controlled   our own news, made from a seed
@@ -32,7 +32,7 @@ def multihop_rag(data: Path) -> list[Document]:
 
 
 def everyday(data: Path) -> list[Document]:
-    """The documents and look-alikes of all cases, each text once."""
+    """The documents and look-alikes of all cases, without duplicates."""
     found: dict[str, Document] = {}
     for path in sorted((ROOT / "research" / "everyday").glob("*.jsonl")):
         with path.open(encoding="utf-8") as lines:
@@ -60,7 +60,7 @@ def controlled(data: Path) -> list[Document]:
 
 
 def manuals(data: Path) -> list[Document]:
-    """Pages drawn by a seed from those that `man` has here, each text once."""
+    """A seeded draw of the manual pages on this machine, without duplicates."""
     if shutil.which("man") is None:
         raise InputError("this machine has no `man`", hint="read another corpus")
     listed = subprocess.run(["man", "-k", "."], capture_output=True, text=True, check=False).stdout

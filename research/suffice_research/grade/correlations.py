@@ -1,8 +1,8 @@
-"""Correlations of difficulty with error, in two kinds.
+"""Correlations of difficulty with error, of two kinds.
 
-Question by question, Pearson's r between D_r and error: what one question's difficulty says. Over
-cells, the paper's way, between a quartile's mean D_r and its error rate: four points, which are
-easily on a line by chance; their interval tells.
+By question: Pearson's r between D_r and error, which shows what one question's difficulty tells. By
+cell, as in the paper: between a quartile's mean D_r and its error rate. These are only four points,
+which easily lie on a line by chance; the interval shows it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 PARTS = 4
-# Failures, and successes, below which a correlation hangs on single questions: none is given.
+# With fewer failures or successes, a correlation depends on single questions: none is given.
 FEWEST = 5
 DIAGONAL, AVERAGE = "diagonal", "average"
 WAYS = (
@@ -63,7 +63,7 @@ WAYS = (
 def correlation_tables(
     system: str, questions: QuestionDifficulty, errors: npt.ArrayLike, *, seed: int = 42
 ) -> list[Table]:
-    """Pearson's r of D_r with error, question by question and over cells, for each aggregation."""
+    """Pearson's r of D_r with error, by question and by cell, for each aggregation."""
     tables = []
     for way, cells, note in WAYS:
         rows: list[tuple[Cell, ...]] = []
@@ -80,28 +80,28 @@ def correlation_tables(
 
 @dataclass(frozen=True)
 class Correlation:
-    """Of difficulty with error, among the questions of so many hops, on average over hops, or along
-    the diagonal.
+    """Correlation of difficulty with error: among questions with this many hops, averaged over
+    hops, or along the diagonal.
     """
 
     where: str
     n: int
-    by: Mapping[str, Interval]  # aggregation -> Pearson's r; None: not defined
+    by: Mapping[str, Interval]  # aggregation -> Pearson's r; None: undefined
     min_above: Mapping[
         str, Difference
-    ]  # how much r is higher with the minimum than with this aggregation
+    ]  # how much higher r is with the minimum than with this aggregation
 
 
 def correlations(
     of: QuestionDifficulty, errors: npt.ArrayLike, *, cells: bool = False, seed: int = 42
 ) -> list[Correlation]:
-    """Per hop, on average over hops, and along the diagonal. `cells`: over the quartiles of each,
-    the paper's way.
+    """By hop, averaged over hops, and along the diagonal. `cells`: over the quartiles of each, as
+    in the paper.
 
-    Where fewer than five questions fail, or fewer than five do not, there is none.
-    Along the diagonal hops and D_r count alike: a question's place is the sum of both, each from 0
-    to 1. In the paper's way it is the cells from the easiest to the hardest corner of a matrix with
-    as many columns as rows.
+    There is none if fewer than five questions fail, or fewer than five succeed.
+    Along the diagonal, hops and D_r have the same weight: a question's position is the sum of both,
+    each scaled from 0 to 1. In the paper's way it consists of the cells from the easiest to the
+    hardest corner of a matrix with as many columns as rows.
     """
     wrong = of.check_errors(errors)
     rows = {f"{level} hops": np.flatnonzero(of.hops == level) for level in of.levels}
@@ -142,7 +142,7 @@ def _difference(first: Statistic, second: Statistic, questions: int, seed: int) 
 
 
 def _nearly_constant(wrong: Floats) -> bool:
-    """Whether nearly all of them fail, or nearly none does."""
+    """Whether nearly all of them fail, or nearly none."""
     return bool(
         np.isin(wrong, (0.0, 1.0)).all() and min(wrong.sum(), len(wrong) - wrong.sum()) < FEWEST
     )
@@ -153,11 +153,11 @@ def _undefined_statistic(column: Floats, wrong: Floats, at: Ints) -> Statistic:
 
 
 def _over_questions(column: Floats, wrong: Floats, at: Ints) -> Statistic:
-    """Pearson's r between the two, of the questions `at`."""
+    """Pearson's r between the two, over the questions `at`."""
     x, y = (
         column[at] - column[at].mean(),
         wrong[at] - wrong[at].mean(),
-    )  # centred, lest the squares lose digits
+    )  # centred, so that the squares do not lose digits
     parts = np.stack([np.ones(len(at)), x, y, x * x, y * y, x * y], axis=1)
 
     def correlation(weights: Floats) -> Floats:
@@ -176,7 +176,7 @@ def _pearson(covariance: Floats, one: Floats, other: Floats) -> Floats:
 
 
 def _over_cells(column: Floats, wrong: Floats, at: Ints) -> Statistic:
-    """Pearson's r between mean difficulty and error rate of the quartiles of the questions `at`."""
+    """Pearson's r between mean difficulty and error rate, over the quartiles of `at`."""
     bins = split_by_quantiles(column[at], parts=PARTS).bins
     groups = [at[bins == part] for part in range(PARTS)]
     return _over_groups(groups, column, wrong)
@@ -201,8 +201,8 @@ def _diagonal_cells(of: QuestionDifficulty, column: Floats, wrong: Floats) -> St
 
 
 def _over_groups(groups: Sequence[Ints], column: Floats, wrong: Floats) -> Statistic:
-    """Pearson's r over the means of the groups; with fewer than three of them, or an empty one,
-    there is none.
+    """Pearson's r over the means of the groups; undefined with fewer than three groups or an empty
+    one.
     """
     members = np.zeros((len(wrong), len(groups)))
     for part, group in enumerate(groups):
@@ -221,7 +221,7 @@ def _over_groups(groups: Sequence[Ints], column: Floats, wrong: Floats) -> Stati
 
 
 def _mean_statistic(statistics: Sequence[Statistic]) -> Statistic:
-    """The mean of those that are defined: a row of questions that all fail has no correlation."""
+    """The mean of the defined ones: questions that all fail have no correlation."""
 
     def mean(weights: Floats) -> Floats:
         found = np.stack([one(weights) for one in statistics])

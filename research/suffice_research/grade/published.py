@@ -1,9 +1,9 @@
-"""GRADE (Lee, Kwon and Jin, 2025), what it reports: three language models on questions made from
-news by language models.
+"""The figures of GRADE (Lee, Kwon and Jin, 2025): three language models on questions that language
+models generated from news.
 
 Its error is a wrong answer, judged by a language model; ours on real questions is a document that
-retrieval did not find. Figures of the two stand side by side to compare directions and strengths,
-not values.
+retrieval did not find. The figures are shown side by side to compare directions and strengths, not
+values.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ TABLE_3 = PublishedTable(
     ),
 )
 
-# Of the diagonal the paper says: Pearson above 0.9 in all six matrices. These corners stand in its
-# text.
+# About the diagonal the paper says: Pearson above 0.9 in all six matrices. Its text gives these
+# corners.
 CORNERS = PublishedTable(
     _PAPER,
     "Figure 3 and 4, in the text",

@@ -1,12 +1,12 @@
-"""Triples and questions of five corpora, drawn by a seed and read by hand: how many are right?
+"""Triples and questions of five corpora, drawn with a seed and judged by hand.
 
     python -m suffice_research.grade.readings draw CORPUS --data DIR [--count 40] > sheet.jsonl
     python -m suffice_research.grade.readings draw CORPUS --what questions ... > sheet.jsonl
     python -m suffice_research.grade.readings show [--what questions] [--json]
 
-`draw` writes a sheet for reading: triples with their sentence, or made questions with their facts.
-The readings are kept in `research/grade_readings`: a verdict and a reason for each, the words
-themselves only where the text is our own. `show` counts them, with 95 % intervals (Wilson).
+`draw` writes a sheet to judge: triples with their sentence, or generated questions with their
+facts. The verdicts are stored in `research/grade_readings`: a verdict and a reason for each, the
+words only if the text is our own. `show` counts them, with 95 % intervals (Wilson).
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ SEED, COUNT = 42, 40
 FOLDER = ROOT / "research" / "grade_readings"
 WHAT = ("triples", "questions")
 CHAINS = "chains"  # drawn by `suffice_research.grade.chains`
-VERDICTS = ("right", "vague", "wrong")  # vague: true, but nobody would ask for it so
+VERDICTS = ("right", "vague", "wrong")  # vague: true, but nobody would ask for it that way
 
 
 def read_triples(documents: Sequence[Document]) -> list[tuple[Triple, Claim]]:
-    """All triples of a corpus by rules, each with its claim."""
+    """All triples that the rules extract from a corpus, each with its claim."""
     pages = PageIndex(parse_pages(documents).values(), documents)
     by_document = RuleClaims(pages.by_title, pages.terms).claims(documents)
     claims = [claim for found in by_document for claim in found]
@@ -47,7 +47,7 @@ def read_triples(documents: Sequence[Document]) -> list[tuple[Triple, Claim]]:
 
 
 def draw(documents: Sequence[Document], count: int, *, seed: int = SEED) -> list[dict[str, object]]:
-    """A sheet of triples to read. Relations take turns, so a table of 400 rows is not all of it."""
+    """A sheet of triples to judge. Relations take turns, so that a long table does not dominate."""
     by_relation: dict[str, list[tuple[Triple, Claim]]] = {}
     order = seeded_order(
         read_triples(documents), lambda pair: f"{pair[0].claim_id} {pair[0].object}", seed
@@ -70,7 +70,7 @@ def draw(documents: Sequence[Document], count: int, *, seed: int = SEED) -> list
 def draw_questions(
     documents: Sequence[Document], count: int, *, seed: int = SEED
 ) -> list[dict[str, object]]:
-    """A sheet of made questions to read."""
+    """A sheet of generated questions to judge."""
     with TemporaryDirectory() as place:
         settings = BenchmarkSettings(seed=seed, per_form=200, twins=0, lookalikes=0)
         build_benchmark(documents, Path(place) / "made", settings=settings)
@@ -95,7 +95,7 @@ def wilson(right: int, count: int) -> tuple[float, float]:
 
 
 def summary(folder: Path = FOLDER, what: str = "triples") -> dict[str, dict[str, object]]:
-    """Per corpus: how many were read and right, the precision and its interval."""
+    """Per corpus: how many were judged and right, the precision and its interval."""
     found = {}
     for path in sorted(folder.glob(f"{what}-*.jsonl")):
         records = list(read_json_records(path, BadRecords()))

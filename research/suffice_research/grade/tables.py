@@ -1,4 +1,4 @@
-"""The tables and figures of the GRADE study, and what they come to in plain words."""
+"""The tables and figures of the GRADE study, and the results in plain words."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ AGGREGATIONS = {"min": "min", "power": "power mean", "mean": "mean"}
 
 @dataclass
 class GradeResults:
-    """One data set: who errs how, as incomplete evidence and as share of it that is missed, and how
-    D_r tells.
+    """One data set: the errors of each system, as incomplete evidence and as share of missed
+    evidence, and their relation to D_r.
     """
 
     dataset: str
@@ -76,7 +76,7 @@ def axes(rows: Sequence[GradeResults]) -> Iterator[Table]:
 
 
 def correlated(rows: Sequence[GradeResults]) -> Iterator[Table]:
-    """Tables 1 and 3, question by question and over cells."""
+    """Tables 1 and 3, by question and by cell."""
     for one in rows:
         yield _correlation_table(one.dataset, one.incomplete, cells=False)
         yield _correlation_table(one.dataset, one.incomplete, cells=True)
@@ -118,7 +118,7 @@ def links_in_the_paper() -> str:
 
 
 def published() -> Iterator[Table]:
-    """What the paper has, as it has it."""
+    """The paper's own tables."""
     for paper in (TABLE_1, TABLE_2, TABLE_3, CORNERS):
         yield _published(paper)
 
@@ -133,8 +133,8 @@ def _published(paper: PublishedTable) -> Table:
 
 
 def findings(shown: Mapping[str, Sequence[GradeResults]]) -> Iterator[str]:
-    """What was to hold, and whether it does: in words for the first retriever, and for how many of
-    the others.
+    """The paper's claims, and whether they hold: for the first retriever in words, and for how many
+    of the others.
     """
     for encoder, rows in shown.items():
         for one in rows:
@@ -150,7 +150,7 @@ def findings(shown: Mapping[str, Sequence[GradeResults]]) -> Iterator[str]:
 
 
 def _rises(found: CorrelatedDifficulty) -> bool:
-    """Each margin of the matrix rises step by step, and its ends are apart by more than chance."""
+    """Whether each margin of the matrix rises step by step, with a significant difference."""
     margins = (found.matrix.by_hops, found.matrix.by_quartile)
     rates = [[cell.error.value or 0.0 for cell in cells if cell.n] for cells in margins]
     apart = all((cells[0].error.high or 0.0) < (cells[-1].error.low or 0.0) for cells in margins)
@@ -227,7 +227,7 @@ def _share_words(found: CorrelatedDifficulty) -> str:
     return f"with the share of needed documents that is missed D_r correlates, on average over hops, {by}"
 
 
-# What the paper claims, as it can be asked of real questions: does it hold, and in which words.
+# The paper's claims, as they apply to real questions: whether they hold, and in words.
 CLAIMS = (
     (_rises, _rises_words),
     (_held, _held_words),

@@ -1,8 +1,8 @@
-"""Which reading of MAGAF's graph density fits its Table 10?
+"""Which interpretation of MAGAF's graph density fits its Table 10?
 
-The text gives the weights of an edge and the formula, and says neither how many entities a document
-has nor what "the same entity" means where it has several. Each reading that comes to mind is
-computed over the four hits of each test question, beside the paper's two means.
+The text gives the weights of an edge and the formula, but neither how many entities a document has
+nor what "the same entity" means if it has several. Each plausible interpretation is computed over
+the four hits of each test question, beside the paper's two means.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _once(pair: Pair) -> float:
 
 
 NO_ENTITIES = "category, source and date alone, each edge from both ends"
-# Reading -> the weight of an edge. The first is the one that the features have.
+# Interpretation -> the weight of an edge. The features use the first.
 READINGS: Mapping[str, Callable[[Pair], float]] = {
     "at least one entity is shared": lambda pair: _once(pair) + sum(_fields(pair)),
     "each shared entity counts": lambda pair: ENTITY * len(_shared(pair)) + sum(_fields(pair)),
@@ -102,7 +102,7 @@ def mean_weight(documents: Sequence[Document], weight: Callable[[Pair], float]) 
 
 
 def density_readings(at: Setting) -> Table:
-    """Mean density of false positives and of correct decisions, by each reading."""
+    """Mean density of false positives and of correct decisions, by interpretation."""
     buckets = decision_buckets(at.measured)
     rows: list[tuple[Cell, ...]] = []
     gaps: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""MAGAF's Figures 1 and 2 in our own drawing: the pipeline, and the graph of one real question."""
+"""MAGAF's Figures 1 and 2, redrawn: the pipeline, and the graph of one real question."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEEDED, NOT_NEEDED = 2, 6
 
 
 def figures(at: Setting) -> tuple[Figure, ...]:
-    """Figure 1 once, beside the paper; Figure 2 for each collection."""
+    """Figure 1 once, for the paper's collection; Figure 2 for each collection."""
     return (*((pipeline(),) if at.with_paper else ()), question_graph(at))
 
 

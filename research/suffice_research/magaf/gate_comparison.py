@@ -1,5 +1,5 @@
-"""Beyond MAGAF's paper: our gate against its rows, null questions, guessed types and hops, and what
-one expansion is worth.
+"""Beyond MAGAF's paper: our gate against its rows, null questions, predicted types and hops, and
+the value of one expansion.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ JUDGED = ("auroc", "brier", "ece")
 
 
 def against_the_gate(at: Setting) -> Table:
-    """The gate less each of the paper's rows, on the same questions: above 0 is better for auroc,
+    """The gate minus each of the paper's rows, on the same questions: better is above 0 for auroc,
     below 0 for brier and ece.
     """
     measured = at.measured
@@ -49,7 +49,7 @@ def against_the_gate(at: Setting) -> Table:
 
 
 def _rivals(at: Setting) -> dict[str, dict[str, ModelOutput]]:
-    """For each comparison the predictor that is compared by each metric."""
+    """For each comparison, the predictor to compare with for each metric."""
     found: dict[str, dict[str, ModelOutput]] = {}
     for label, rows in (
         ("given", at.measured.given),
@@ -71,7 +71,7 @@ def _best(at: Setting, rows: Mapping[str, ModelOutput], metric: str) -> str:
 
 
 def _published_row(at: Setting) -> tuple[Cell, ...]:
-    """Against the best figure that the paper prints for each metric, which is a constant here."""
+    """Against the paper's best printed figure for each metric, treated as a constant."""
     cells: list[Difference] = []
     for metric in JUDGED:
         printed = [
@@ -93,8 +93,8 @@ def _published_row(at: Setting) -> tuple[Cell, ...]:
 
 
 def on_all_questions(at: Setting) -> Table:
-    """The paper's two best rows and the gate on every question, by folds; and the gate less each of
-    them.
+    """The paper's two best rows and the gate on every question, by folds; and the gate minus each
+    of them.
     """
     measured = at.measured
     ours = measured.everyone[GATE]
@@ -133,8 +133,8 @@ def _verdict(cells: list[Difference]) -> str:
 
 
 def nulls(at: Setting) -> Table:
-    """How many null questions are turned away where 95 % of the questions that can be answered are
-    let through.
+    """How many null questions are rejected if 95 % of the answerable questions are
+    accepted.
     """
     measured = at.measured
     null = np.array([kind == "null" for kind in measured.kinds])
@@ -178,8 +178,8 @@ def _turned_away(
 
 
 def guesses(at: Setting) -> Table:
-    """How well type and hop count are guessed, and what the paper's predictor gains by the truth and
-    loses by the guess.
+    """How well type and hop count are predicted, and what the paper's predictor gains with the true
+    ones and loses with the predicted ones.
     """
     measured = at.measured
     rows: list[tuple[Cell, ...]] = [
@@ -210,8 +210,8 @@ def guesses(at: Setting) -> Table:
 
 
 def expansion(at: Setting) -> Table:
-    """What the next four hits would bring, for the questions that the gate answers, expands, and
-    turns away.
+    """What the next four hits would add, for the questions that the gate answers, expands and
+    rejects.
     """
     measured = at.measured
     rows: list[tuple[Cell, ...]] = []

@@ -1,11 +1,11 @@
 """MAGAF's protocol on one collection: five retrievers, five predictors over the hybrid's best four
-hits, our gate beside them.
+hits, and our gate.
 
 70 % of the questions are for fitting, 15 % for calibration and threshold, 15 % for every figure.
-The paper is told each question's type and estimates its hop count (*given*). Two more rows of each
-predictor stand beside it: with the hop count that only the data set knows (*gold hops*, an oracle),
-and with the type guessed from the question's words as well (*predicted*), since in use nobody tells
-it. The gate is told neither, and learns from the first two parts together.
+The paper is given each question's type and estimates its hop count (*given*). Each predictor has
+two more rows: with the hop count that only the data set knows (*gold hops*, an oracle), and with
+the type predicted from the question's words as well (*predicted*), since it is unknown in use. The
+gate is given neither, and is trained on the first two parts together.
 """
 
 from __future__ import annotations
@@ -58,21 +58,21 @@ Ints = npt.NDArray[np.intp]
 RETRIEVERS = ("tfidf", "metadata-tfidf", "dense-proxy", "graph", "hybrid-metagraph")
 HYBRID, K = "hybrid-metagraph", 4
 GATE, GOLD_HOPS, GUESSED = "our gate", ", gold hops", ", predicted"
-EVERYONE = 3  # folds for the figures on all questions: each costs a fit of the gate
-# of the fit part, so that no predictor is fitted on a type or hop count that was guessed in
-# hindsight
+EVERYONE = 3  # folds for the figures on all questions: each needs a fit of the gate
+# Folds of the fit part, so that no predictor is fitted on a type or hop count predicted by a model
+# that had seen it.
 FOLDS = 5
 TEXT, METADATA, GRAPH, ALL = (
     9,
     16,
     17,
     20,
-)  # features in the order of MAGAF: how far each model reads
+)  # features in MAGAF's order: how many each model uses
 
 
 @dataclass(frozen=True)
 class Model:
-    """A predictor of the paper: what it is, which features it sees, and where its threshold comes
+    """A predictor of the paper: what it is, which features it uses, and where its threshold comes
     from.
     """
 
@@ -90,8 +90,8 @@ MODELS = (
     Model("GBDT-all", "magaf-gbdt", tuple(range(ALL)), threshold=0.5),
     Model("MAGAF-calibrated", "magaf", tuple(range(ALL)), calibrated=True),
 )
-# One estimator for all, MAGAF's own; the paper's F1 there is that of a fixed threshold, since it is
-# far below its Table 4's.
+# MAGAF's own estimator for all. The paper's F1 there must be at a fixed threshold, since it is far
+# below that of its Table 4.
 ABLATION = tuple(
     Model(name, "magaf", columns, calibrated=True, threshold=0.5)
     for name, columns in (
@@ -106,7 +106,7 @@ ABLATION = tuple(
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """What a predictor says of the test part, and from which probability on it would answer."""
+    """A predictor's output for the test part, and the probability from which it would answer."""
 
     p: Floats
     threshold: float
@@ -124,7 +124,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Measurements:
-    """What the protocol gave on one collection. Columns are those of the test part."""
+    """The results of the protocol on one collection. Columns are those of the test part."""
 
     dataset: str
     seed: int
@@ -132,7 +132,7 @@ class Measurements:
     counts: Mapping[str, Any]
     parts: Parts
     complete: npt.NDArray[np.bool_]
-    after: npt.NDArray[np.bool_]  # complete with the next four hits as well
+    after: npt.NDArray[np.bool_]  # complete with the next four hits
     share: Floats  # of the gold found
     kinds: tuple[str, ...]
     given: Mapping[str, ModelOutput]  # types given, hops estimated: the paper's rows
@@ -143,21 +143,19 @@ class Measurements:
     actions: tuple[str, ...]
     policy: str
     features: Floats  # (test, 20), types given, hops estimated
-    example: RetrievedQuestion  # of the test part, for a drawing
+    example: RetrievedQuestion  # from the test part, for a drawing
     top_documents: tuple[tuple[Document, ...], ...]  # the hybrid's first K for each question
     importances: Mapping[str, float]
     guessed: Mapping[str, float]  # how well types and hops are predicted
     timings: Mapping[str, float]
-    everyone: Mapping[
-        str, Predictions
-    ]  # on all questions, by folds; empty where that was not asked for
+    everyone: Mapping[str, Predictions]  # on all questions, by folds; empty unless requested
 
     def predictions(self, outputs: ModelOutput) -> Predictions:
         return Predictions(self.complete.astype(float), outputs.p)
 
     @property
     def rows(self) -> dict[str, ModelOutput]:
-        """Every predictor under the name that it has in tables."""
+        """Every predictor under its name in the tables."""
         return {
             **self.given,
             **{name + GOLD_HOPS: outputs for name, outputs in self.oracle.items()},
@@ -169,8 +167,8 @@ class Measurements:
 def measure(
     dataset: Dataset, *, seed: int, folds: bool = True, progress: Progress | None = None
 ) -> Measurements:
-    """Search, fit, judge: the whole protocol on one collection; with `folds` the best rows and the
-    gate on all questions.
+    """Search, fit, judge: the whole protocol on one collection; with `folds` also the best rows and
+    the gate on all questions.
     """
     clock = _Clock()
     run = compare_retrievers(
@@ -288,7 +286,7 @@ def _counts(dataset: Dataset, cases: Sequence[RetrievedQuestion]) -> dict[str, A
 
 
 def features_of(cases: Sequence[RetrievedQuestion], question_labels: QuestionAnnotations) -> Floats:
-    """(cases, 20). A fifth hit is there for its score: the gap behind the fourth is a feature."""
+    """(cases, 20). The fifth hit is needed for its score: the gap after the fourth is a feature."""
     evidence = [
         Evidence(case.question, case.deeper[: K + 1], case.evidence.documents) for case in cases
     ]
@@ -296,7 +294,7 @@ def features_of(cases: Sequence[RetrievedQuestion], question_labels: QuestionAnn
 
 
 def _example(cases: Sequence[RetrievedQuestion]) -> RetrievedQuestion:
-    """The first that holds some of what it needs, but not all; else the first."""
+    """The first question with some but not all of its evidence; else the first."""
     return next((case for case in cases if 0 < _share(case) < 1), cases[0])
 
 
@@ -306,11 +304,11 @@ def _example(cases: Sequence[RetrievedQuestion]) -> RetrievedQuestion:
 def question_annotations(
     cases: Sequence[RetrievedQuestion], parts: Parts, seed: int
 ) -> tuple[dict[str, QuestionAnnotations], dict[str, float]]:
-    """Type and hop count of every question, by the suffix of the rows that read them: "" for those
-    of the paper, GOLD_HOPS, GUESSED; and how good the guesses are.
+    """Type and hop count of every question, by the suffix of the rows that use them ("" for those
+    of the paper, GOLD_HOPS, GUESSED), and the quality of the predictions.
 
-    What is guessed comes from the question's words, by a model of the fit part. Questions of the fit part are guessed by a model of its other folds: a guess in hindsight would
-    look better than it is.
+    Predictions come from the question's words, by a model of the fit part. Questions in the fit
+    part are predicted by a model of its other folds; otherwise they would look too good.
     """
     from suffice.gate.question import QuestionModel, WordTable, parse_question
 
@@ -360,7 +358,7 @@ def question_annotations(
 def model_outputs(
     model: Model, table: Floats, complete: npt.NDArray[np.bool_], parts: Parts, seed: int
 ) -> tuple[ModelOutput, PaperModel]:
-    """What a model, fitted and calibrated on the first two parts, says of the third; and the model."""
+    """A model's output for the third part, fitted and calibrated on the others; and the model."""
     columns = table[:, list(model.columns)]
     held_out = (columns[parts.calibrate], complete[parts.calibrate])
     fitted = paper_model(model.classic, seed).fit(
@@ -405,9 +403,8 @@ def _on_folds(
     """The paper's two best rows and the gate on every question, each judged by models that have not
     seen it.
 
-    The test part is small: seven times as many questions tell smaller differences from chance. A
-    fold is judged by models fitted on the others, of which the paper's predictors keep a fifth for
-    calibration.
+    The test part is small: seven times as many questions show smaller differences. A fold is judged
+    by models fitted on the others, of which the paper's predictors keep a fifth for calibration.
     """
     texts = [case.question.text for case in cases]
     models = [one for one in MODELS if one.name in ("GBDT-all", "MAGAF-calibrated")]

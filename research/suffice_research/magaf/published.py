@@ -1,7 +1,8 @@
 """MAGAF: "Metadata-Aware Multi-Hop RAG Retrieval Quality Prediction with Graph and Attention Features", Nilsson 2026.
 
-Its figures were measured on the author's controlled collection, which is not public. Ours is generated to the same counts and
-set so that plain TF-IDF comes out near the paper's row; all other rows are comparisons of order and distance, not of decimals.
+Its figures were measured on the author's controlled collection, which is not public. Ours is
+generated with the same counts and tuned so that plain TF-IDF is near the paper's row; all other
+rows compare order and distance, not decimals.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ TABLE_3 = PublishedTable(
 
 
 def _rows(columns: str, **figures: tuple[float | None, ...]) -> dict[str, dict[str, float]]:
-    """Rows of a table: what the paper prints as -- is left out."""
+    """Rows of a table, without what the paper prints as --."""
     return {
         name: {
             column: value
@@ -232,5 +233,5 @@ TABLE_11 = PublishedTable(
 
 
 def tables_beside(run: RetrievalRun, *, narrow: bool) -> list[Table]:
-    """A run on this data set beside the paper's retrieval tables."""
+    """A run on this data set compared with the paper's retrieval tables."""
     return beside_papers(run, (TABLE_3,), narrow=narrow)

@@ -1,8 +1,8 @@
-"""MAGAF again: all its tables and figures on the controlled collection, and the same protocol on
-the real MultiHop-RAG files.
+"""MAGAF reproduced: all its tables and figures on the controlled collection, and the same protocol
+on the real MultiHop-RAG files.
 
 The paper's collection is not public; ours has its counts (`datasets.controlled`). So Table 1 is
-exact, the retrieval rows are near, and the predictors are compared in order and distance, not in
+exact, the retrieval rows are near, and the predictors are compared by order and distance, not by
 decimals.
 """
 
@@ -76,10 +76,10 @@ def study(
     folds: bool = True,
     progress: Progress | None = None,
 ) -> Study:
-    """The whole study. `data`: the folder that holds multihop_rag/; without it the real files are
-    left out.
+    """The whole study. `data`: the folder with multihop_rag/; without it the real files are
+    skipped.
 
-    Without `folds` the comparison on all questions is left out, which takes most of the time.
+    Without `folds` the comparison on all questions, which takes most of the time, is skipped.
     """
     files = _files(data)
     made = measure(controlled_collection(seed=seed), seed=seed, folds=folds, progress=progress)
@@ -121,7 +121,7 @@ def study(
 
 
 def _files(data: Path | None) -> list[Path]:
-    """MultiHop-RAG's two files, in the folder or in its multihop_rag/; an empty list without a
+    """MultiHop-RAG's two files, in the folder or in its multihop_rag/; empty without a
     folder.
     """
     if data is None:
@@ -183,7 +183,7 @@ def _details(at: Setting) -> tables.Shown:
 
 
 def _summary(at: Setting) -> list[str]:
-    """What came out, in plain words, from the figures."""
+    """The results in plain words, from the figures."""
     measured: Measurements = at.measured
     found = {
         name: {one: at.of(outputs, one) for one in beyond.JUDGED}

@@ -1,5 +1,5 @@
-"""MAGAF's tables and figures, from what was measured; on the collection of the paper's kind its
-figures stand beside ours.
+"""MAGAF's tables and figures; for the paper's kind of collection, its figures are beside
+ours.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ CALIBRATED = "MAGAF-calibrated"
 ORDER = ("auroc", "auprc", "brier", "ece", "mae")
 DECISIONS = ("accuracy", "precision", "recall", "f1")
 MEANS = ("top1", "metadata_overlap_avg", "graph_density_top4", "attention_entropy")
-FEWEST = 5  # questions in a bin of a calibration curve
+FEWEST = 5  # questions per bin of a calibration curve
 HONEST = (
     "On the dotted line a probability means what it says. A dot is as large as its bin is full; bins of fewer than five "
     "questions are left out."
 )
-NULL_THRESHOLD = 0.5  # of a score: the paper fixes one and does not name it
+NULL_THRESHOLD = 0.5  # the paper fixes a threshold but does not state it
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)
 TYPES = ("comparison", "inference", "null", "temporal")
 
 
 class Setting:
-    """What was measured, and whether the paper's figures stand beside it."""
+    """The measurements, and whether to show the paper's figures."""
 
     def __init__(self, measured: Measurements, *, with_paper: bool) -> None:
         self.measured, self.with_paper = measured, with_paper
@@ -73,7 +73,7 @@ class Setting:
         return tuple(paper.get(row, column) if self.with_paper else None for column in columns)
 
     def of(self, outputs: ModelOutput, metric: str) -> Interval:
-        """A metric of the test part with its interval; decisions are judged at the predictor's own
+        """A metric of the test part with its interval; decisions use the predictor's own
         threshold.
         """
         name = f"{metric}@{outputs.threshold!r}" if metric in DECISIONS else metric
@@ -152,7 +152,7 @@ def retrieval(at: Setting) -> Shown:
 
 
 def null_rejection(at: Setting) -> Shown:
-    """The last column of Table 3: null questions whose best score stays below a fixed threshold."""
+    """The last column of Table 3: null questions whose best score is below a fixed threshold."""
     run, paper = at.measured.run, published_module.TABLE_3
     rows: list[tuple[Cell, ...]] = []
     for name in run.names:
@@ -193,7 +193,7 @@ def settings(at: Setting) -> Shown:
 
 
 def predictors(at: Setting) -> Shown:
-    """Table 4 in two parts (order and honesty; decisions) and Figure 4."""
+    """Table 4 in two parts (ranking and calibration; decisions) and Figure 4."""
     paper, every = published_module.TABLE_4, at.measured.rows
     order, decided = [], []
     for name, outputs in every.items():
@@ -334,7 +334,7 @@ def operating(at: Setting) -> Shown:
 
 
 def calibration(at: Setting) -> Shown:
-    """Figure 6, and the curves that the paper does not have: ROC, risk and coverage."""
+    """Figure 6, and curves that the paper does not have: ROC, risk and coverage."""
     measured = at.measured
     shown = {
         CALIBRATED: measured.predictions(measured.given[CALIBRATED]),
@@ -383,7 +383,7 @@ def intervals(at: Setting) -> Shown:
 
 
 def decision_buckets(measured: Measurements) -> dict[str, npt.NDArray[np.bool_]]:
-    """The test questions by what became of MAGAF-calibrated's decision at its threshold."""
+    """The test questions by the outcome of MAGAF-calibrated's decision at its threshold."""
     outputs = measured.given[CALIBRATED]
     decided = outputs.p >= outputs.threshold
     return {
@@ -418,7 +418,7 @@ def errors(at: Setting) -> Shown:
 
 
 def importances(at: Setting) -> Shown:
-    """Table 11 and Figure 7: the paper's twelve, and any of ours that is among our twelve."""
+    """Table 11 and Figure 7: the paper's top twelve features, and any others in our top twelve."""
     found, paper = at.measured.importances, published_module.TABLE_11
     first = sorted(found, key=lambda name: -found[name])[:12]
     names = sorted(

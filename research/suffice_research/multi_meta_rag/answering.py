@@ -1,9 +1,8 @@
-"""Answers from what was found without and with filters: the paper's Tables 3 and 4.
+"""Answers from hits without and with filters: the paper's Tables 3 and 4.
 
-The paper lets GPT-4 and PaLM read the first six chunks. Here the gate's own reader does, which
-finds a part of a chunk or says yes or no, and any language model that is given. An answer counts as
-MultiHop-RAG counts it, when it shares a word with the right one, and more strictly when it is the
-right one.
+In the paper GPT-4 and PaLM read the first six chunks. Here the gate's own reader does, which finds
+a part of a chunk or says yes or no, and any language model that is given. An answer is scored as in
+MultiHop-RAG, if it shares a word with the right one, and more strictly, if it is the right one.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ __all__ = [
 ]
 
 CHUNKS_READ = 6  # the authors' script
-INSUFFICIENT = "Insufficient information"  # what MultiHop-RAG expects of a null question
+INSUFFICIENT = "Insufficient information"  # what MultiHop-RAG expects for a null question
 PROMPT = """\
 A question, then passages of news articles. Answer the question from the passages alone, with one word or name, or with Yes or No.
 If the passages do not say enough, answer: {insufficient}. Do not explain.
@@ -57,7 +56,7 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True)
 class AnswerScores:
-    """One entry a question: does the answer share a word with the right one, and is it it?"""
+    """One entry per question: whether the answer shares a word with the right one, or equals it."""
 
     shares_word: npt.NDArray[np.float64]
     exact: npt.NDArray[np.float64]
@@ -67,7 +66,7 @@ class AnswerScores:
 
 
 def score_answers(answers: Sequence[str], gold: Sequence[str]) -> AnswerScores:
-    """An empty answer is wrong: to abstain is to say INSUFFICIENT."""
+    """An empty answer is wrong: to abstain, a system says INSUFFICIENT."""
     pairs = [(tokens(said), tokens(right)) for said, right in zip(answers, gold, strict=True)]
     return AnswerScores(
         np.array([not set(said).isdisjoint(right) for said, right in pairs], dtype=np.float64),
@@ -79,7 +78,7 @@ def score_answers(answers: Sequence[str], gold: Sequence[str]) -> AnswerScores:
 
 
 def answer_prompt(question: str, passages: Sequence[Document], *, max_chars: int) -> str:
-    """The passages with title, source and day, each cut so that all of them fit `max_chars`."""
+    """The passages with title, source and date, each truncated so that all fit in `max_chars`."""
     room = max_chars // max(1, len(passages))
     return PROMPT.format(
         insufficient=INSUFFICIENT,
@@ -102,7 +101,7 @@ def complete_all(
     progress: Progress | None = None,
     what: str = "asking the model",
 ) -> list[str]:
-    """One answer a prompt, in blocks: a cache keeps each block, and a stopped run goes on."""
+    """One answer per prompt, in blocks: a cache stores each block, so that a run can resume."""
     answers: list[str] = []
     for start in range(0, len(prompts), _AT_ONCE):
         answers += model.complete(prompts[start : start + _AT_ONCE], schema=schema)
@@ -115,9 +114,9 @@ def complete_all(
 
 
 class CachedSpanReader:
-    """The gate's reader over passages: its answer and how likely it is right, each read once.
+    """The gate's reader over passages: its answer and the probability that it is right, cached.
 
-    With a folder, once in all runs: an answer is stored before the next question is read.
+    With a folder, the cache is kept across runs: an answer is stored before the next question.
     """
 
     def __init__(
@@ -131,7 +130,7 @@ class CachedSpanReader:
     def read(
         self, questions: Sequence[str], passages: Sequence[Sequence[Document]]
     ) -> list[tuple[str, float]]:
-        """(answer, probability); "" where it finds none of the form that is asked for."""
+        """(answer, probability); "" if it finds none of the expected form."""
         found = []
         for done, (question, shown) in enumerate(zip(questions, passages, strict=True), start=1):
             found.append(self._read(question, shown))
@@ -160,13 +159,13 @@ class CachedSpanReader:
 
     @staticmethod
     def or_abstain(readings: Sequence[tuple[str, float]]) -> list[str]:
-        """What `ask` would let through: an answer that is likely enough, or INSUFFICIENT."""
+        """What `ask` would accept: an answer that is likely enough, or INSUFFICIENT."""
         level = AskPolicy().min_probability
         return [answer if answer and p >= level else INSUFFICIENT for answer, p in readings]
 
 
 def _load_answers(path: Path) -> Iterator[tuple[str, tuple[str, float]]]:
-    """The stored answers; a last line that was cut off in writing is dropped."""
+    """The stored answers; an incomplete last line is dropped."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = path.read_text("utf-8").splitlines(keepends=True) if path.exists() else []

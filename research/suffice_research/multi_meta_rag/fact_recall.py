@@ -1,9 +1,9 @@
-"""Chunks judged by the facts they hold: MultiHop-RAG's way, which looks for the quoted sentence in
+"""Judge chunks by the facts they contain, as MultiHop-RAG does: it searches the quoted sentence in
 the retrieved text.
 
-The official script compares texts without blanks. Copies of the articles differ in quotation marks
-and dashes too, so here only letters and digits are compared: then every fact is found in its
-article. A fact that a chunk's border cuts in two counts as missed, as it does officially.
+The official script compares texts without blanks. Copies of the articles also differ in quotation
+marks and dashes, so here only letters and digits are compared; then every fact is found in its
+article. A fact split by a chunk's border counts as missed, as it does officially.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def _letters_only(text: str) -> str:
 
 
 class FactIndex:
-    """Which facts stand in which chunks.
+    """Which facts are in which chunks.
 
-    `facts` has the quoted sentences of each question; the same one twice counts once.
+    `facts` has the quoted sentences of each question; duplicates count once.
     """
 
     def __init__(self, chunks: Iterable[Document], facts: Sequence[Sequence[str]]) -> None:
@@ -43,14 +43,14 @@ class FactIndex:
 
     @property
     def unfound(self) -> int:
-        """How many different facts stand in no chunk."""
+        """How many different facts are in no chunk."""
         return len(
             {fact for one in self.wanted for fact in one}
             - {fact for one in self.held.values() for fact in one}
         )
 
     def judge(self, found: Sequence[Sequence[Hit]], *, depth: int = 10) -> Rankings:
-        """Each hit brings the facts of its question that no earlier hit brought."""
+        """Each hit adds the facts of its question that no earlier hit has."""
         if len(found) != len(self.wanted):
             raise InputError(
                 f"{len(found)} rankings for {len(self.wanted)} questions: expected one each"

@@ -1,10 +1,10 @@
-"""How good filters are that were made from questions: against the metadata of the evidence, where
-it is known.
+"""The quality of filters made from questions, compared with the metadata of the evidence where it
+is known.
 
-Sources: is the set of named sources exactly that of the evidence, and how many of the values are
-right and how many are found. Dates: a value is a day, or one range; it is right when some evidence
-was published then, and a day of the evidence is found when some value holds it. Most questions name
-no date, so that recall of dates stays low for everybody.
+Sources: whether the named sources are exactly those of the evidence, and precision and recall of
+the values. Dates: a value is a day, or one range; it is right if some evidence was published then,
+and a day of the evidence is found if some value contains it. Most questions name no date, so the
+recall of dates is always low.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FIRST, _LAST = "0000-00-00", "9999-99-99"
 
 @dataclass(frozen=True, slots=True)
 class GoldMetadata:
-    """The sources and days of a question's evidence; None where one of them is not known."""
+    """The sources and days of a question's evidence; None if one of them is unknown."""
 
     sources: frozenset[str] | None
     days: frozenset[str] | None
@@ -48,7 +48,7 @@ class GoldMetadata:
 class FilterQuality:
     """Counts over all questions whose gold metadata is known.
 
-    `exact` has one entry a question, NaN where it is not.
+    `exact` has one entry per question, NaN if it is unknown.
     """
 
     exact: npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ class FilterQuality:
     sources_gold: int
     dates_named: int
     dates_right: int
-    days_named: int  # those of the dates that are single days
+    days_named: int  # how many of the dates are single days
     days_right: int
     days_found: int
     days_gold: int
@@ -90,7 +90,7 @@ def _share(part: int, whole: int) -> float | None:
 def gold_metadata(
     examples: Sequence[GoldQuestion], documents: Iterable[Document]
 ) -> list[GoldMetadata]:
-    """What is known of each question's evidence; of a null question, nothing."""
+    """What is known about each question's evidence; nothing for a null question."""
     by_id = {document.doc_id: document for document in documents}
     found = []
     for example in examples:
@@ -109,7 +109,7 @@ def gold_metadata(
 
 
 def filter_quality(filters: Sequence[Filter], gold: Sequence[GoldMetadata]) -> FilterQuality:
-    """Compare filters with what the evidence carries, question by question."""
+    """Compare filters with the metadata of the evidence, question by question."""
     if len(filters) != len(gold):
         raise InputError(f"{len(filters)} filters for {len(gold)} questions: expected one each")
     exact = np.full(len(gold), np.nan)
@@ -140,7 +140,7 @@ def _values(filter: Filter, field: str) -> frozenset[str]:
 
 
 def _spans(filter: Filter) -> list[Span]:
-    """The days a filter names, and its range as one value."""
+    """The days in a filter, and its range as one value."""
     spans = [(day, day) for day in sorted(_values(filter, "published_at"))]
     first = max(
         (one.values[0] for one in filter.conditions if one.operator == "$gte"), default=None
@@ -152,8 +152,8 @@ def _spans(filter: Filter) -> list[Span]:
 def empty_filters(
     filters: Sequence[Filter], corpus: Corpus, *, lenient: bool
 ) -> npt.NDArray[np.bool_]:
-    """Which filters no document passes, with documents that lack a field failing or (`lenient`)
-    passing: (questions,).
+    """Which filters no document passes, if documents without a field fail or (`lenient`) pass:
+    (questions,).
     """
     return np.array(
         [not corpus.mask(replace(filter, lenient=lenient)).any() for filter in filters], dtype=bool
@@ -161,7 +161,7 @@ def empty_filters(
 
 
 def published_filter(filter: Mapping[str, Any], vocabulary: Vocabulary) -> Filter:
-    """A filter of query_metadata_filters.json as it stands: unknown sources stay in, and match
+    """A filter from query_metadata_filters.json as published: unknown sources are kept and match
     nothing; dates become days.
     """
     conditions: list[Condition] = []

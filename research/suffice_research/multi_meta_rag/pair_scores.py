@@ -1,7 +1,7 @@
-"""What the cross-encoder said, as one small file: hours of reading, done once on some machine.
+"""The cross-encoder's scores as one small file: hours of reading, done once on some machine.
 
-The file holds no text. It names a question by its hash and a chunk by its number, and has a hash of
-all chunks: scores of another copy of the corpus are refused.
+The file contains no text. It names a question by its hash and a chunk by its number, and has a hash
+of all chunks: scores for another copy of the corpus are rejected.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class StoredScores:
     """Scores of pairs: the hash of the question, the number of the text, the score."""
 
     reranker: str
-    made_on: str  # machine and number format: scores differ a little between them
+    made_on: str  # machine and number format: scores differ slightly between them
     chunks: str  # the hash of all texts
     question: npt.NDArray[Any]
     text: npt.NDArray[Any]
@@ -62,7 +62,7 @@ class StoredScores:
     def pairs(
         self, questions: Sequence[str], texts: Sequence[str]
     ) -> Mapping[tuple[str, str], float]:
-        """The scores by (question, text), of those questions that are asked here."""
+        """The scores by (question, text), for the questions given here."""
         if self.chunks != _digest(texts):
             raise InputError(
                 "the stored scores are of other chunks",
@@ -79,7 +79,7 @@ class StoredScores:
 
 
 def load_scores(path: Path) -> StoredScores:
-    """The scores of a file; InputError where it is no such file."""
+    """The scores in a file; InputError if it is not such a file."""
     hint = "take the file of the repository, or write it with --keep-scores"
     try:
         with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
@@ -100,7 +100,7 @@ def load_scores(path: Path) -> StoredScores:
 
 
 def compare_scores(one: StoredScores, other: StoredScores) -> tuple[int, float, float]:
-    """Pairs that both have, the correlation of their scores, and the mean absolute difference."""
+    """Number of common pairs, correlation of their scores, and mean absolute difference."""
     if one.chunks != other.chunks:
         raise InputError("the scores are of different chunks", hint="make both from one corpus")
     known = dict(zip(zip(one.question.tolist(), one.text.tolist()), one.score.tolist()))
@@ -115,7 +115,7 @@ def compare_scores(one: StoredScores, other: StoredScores) -> tuple[int, float, 
 def scores_in_cache(
     cached: CachedReranker, questions: Sequence[str], texts: Sequence[str], *, made_on: str
 ) -> StoredScores:
-    """All scores of these questions and texts that the cache has."""
+    """All cached scores for these questions and texts."""
     if len(texts) > np.iinfo(np.uint16).max:
         raise InputError(f"{len(texts):,} chunks are too many for the file", hint="take fewer")
     asked, numbers, scores = list[str](), list[int](), list[float]()

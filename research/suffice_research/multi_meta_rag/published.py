@@ -1,8 +1,8 @@
-"""Multi-Meta-RAG (Poliakov and Shvai, 2024), what it reports on MultiHop-RAG.
+"""The figures that Multi-Meta-RAG (Poliakov and Shvai, 2024) reports on MultiHop-RAG.
 
 Its encoder is voyage-02, its reranker bge-reranker-large, its filters GPT-3.5's, over whole
-articles; our copy of the corpus holds parts of most articles, so that figures stand side by side
-only to compare the gain from the filter.
+articles. Our copy of the corpus has only parts of most articles, so the figures are shown side by
+side only to compare the gain from the filter.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from suffice_research.published import PublishedTable
 
 __all__ = ["ANSWERS", "OUTLETS_ELSEWHERE", "TABLE", "published_words"]
 
-# The authors' prompt lists the 49 outlets of the whole corpus; no article of our copy carries these
+# The authors' prompt lists the 49 outlets of the whole corpus; no article in our copy is from these
 # seven.
 OUTLETS_ELSEWHERE = (
     "BBC News - Technology",
@@ -38,11 +38,11 @@ TABLE = PublishedTable(
     cautions={"official_mrr": "other encoder, reranker and corpus"},
 )
 
-# With the filter, in the Table 2 of another version of the paper (arXiv 2406.13213), which our copy
-# is not. We do not have its baseline, so that no gain follows from it.
+# With the filter, from Table 2 of another version of the paper (arXiv 2406.13213) than our copy. We
+# do not have its baseline, so the gain is unknown.
 _OTHER_VERSION = {"official_mrr@10": 0.675, "official_hits@4": 0.792}
 
-# Table 3: who reads, with which filter, accuracy.
+# Table 3: reader, filter, accuracy.
 ANSWERS = (
     ("PaLM, in the paper", "baseline", 0.47),
     ("PaLM, in the paper", "published filter (GPT-3.5)", 0.61),
@@ -52,7 +52,7 @@ ANSWERS = (
 
 
 def published_words() -> str:
-    """What our copy of the paper reports, and what the other version does."""
+    """What our copy of the paper reports, and what the other version reports."""
     pairs = (("MRR@10", "official_mrr@10"), ("Hits@4", "official_hits@4"))
     said = [
         f"{name} {TABLE.figures['baseline + rerank'][metric]:.2f} and "

@@ -1,15 +1,15 @@
-"""The study's slow models on another machine: a language model's requests as a file, and what it
-and the cross-encoder said into a cache.
+"""Run the study's slow models on another machine: write a language model's requests to a file, and
+read its answers and the cross-encoder's scores into a cache.
 
     python -m suffice_research.multi_meta_rag.requests --data DIR --out requests
     python -m suffice_research.multi_meta_rag.requests --data DIR --cache DIR --model NAME \
         --answers extractor.answers.jsonl mmr-answers.answers.jsonl --scores scores.npz
 
 The first writes `extractor.prompts.jsonl` and `mmr-answers.prompts.jsonl`: a line for each request,
-{"key", "messages", "max_tokens"}. The second takes lines of {"key", "text"} and the cross-encoder's
-scores, and puts them where `suffice reproduce multi-meta-rag --cache DIR` looks for them. Later
+{"key", "messages", "max_tokens"}. The second reads lines of {"key", "text"} and the cross-encoder's
+scores, and stores them where `suffice reproduce multi-meta-rag --cache DIR` looks for them. Later
 lines win. `--keep FILE` also writes the answers with a hash of their prompts; such an answer is
-taken only while its prompt is the same. `--keep-scores FILE` writes the scores that the cache has.
+used only if its prompt is unchanged. `--keep-scores FILE` writes the scores in the cache.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from suffice_research.multi_meta_rag.systems import FilterBench
 
 __all__ = ["Request", "all_requests", "read_answers", "store_answers", "store_scores"]
 
-MAX_TOKENS = 256  # as the command line's model has it
+MAX_TOKENS = 256  # as for the command line's model
 FILES = {"extractor": "extractor.prompts.jsonl", "answers": "mmr-answers.prompts.jsonl"}
 
 
@@ -71,7 +71,7 @@ class Request:
 
 
 class _Nobody:
-    """Stands for a model while prompts are written and scores are moved."""
+    """A stand-in for a model while prompts are written and scores are moved."""
 
     def __init__(self, name: str = "nobody") -> None:
         self.name = name
@@ -112,7 +112,7 @@ def all_requests(
 
 
 class _Answered:
-    """A model that has answered already."""
+    """A model whose answers are already known."""
 
     def __init__(self, name: str, answers: Mapping[str, str]) -> None:
         self.name, self._answers = name, answers
@@ -122,7 +122,7 @@ class _Answered:
 
 
 def read_answers(requests: Sequence[Request], files: Sequence[Path]) -> dict[str, str]:
-    """The answers in these files by key. One that was given to another prompt is left out."""
+    """The answers in these files by key, without those to another prompt."""
     digests = {one.key: one.digest for one in requests}
     said: dict[str, str] = {}
     for path in files:
@@ -146,7 +146,7 @@ def read_answers(requests: Sequence[Request], files: Sequence[Path]) -> dict[str
 def store_answers(
     requests: Sequence[Request], said: Mapping[str, str], *, model: str, cache: Path
 ) -> None:
-    """Put the answers where the study's model looks for them first."""
+    """Store the answers in the cache of the study's model."""
     for one in requests:
         if one.key in said:
             known = _Answered(model, {one.prompt: said[one.key]})
@@ -156,8 +156,8 @@ def store_answers(
 
 
 def store_scores(data: Path, cache: Path, *, take: Path | None, keep: Path | None) -> Iterator[str]:
-    """Take the cross-encoder's scores of a file into the cache, write those of the cache to a
-    file, or both; what was done.
+    """Read the cross-encoder's scores from a file into the cache, write those in the cache to a
+    file, or both; yields what was done.
     """
     held = read_data(data)
     questions = [one.question.text for one in held.answerable]

@@ -1,9 +1,9 @@
-"""Multi-Meta-RAG done again on MultiHop-RAG: does a metadata filter made from the question help,
+"""Multi-Meta-RAG reproduced on MultiHop-RAG: does a metadata filter made from the question help,
 and does it ever hurt?
 
-Baseline, filter, filter and rerank, by the official measures and by completeness; with the filters
-that the authors published (GPT-3.5) and with ours; how good both kinds of filters are; and whether
-filters are invented for questions that name nothing.
+Baseline, filter, filter and rerank, by the official metrics and by completeness; with the filters
+that the authors published (GPT-3.5) and with ours; the quality of both; and whether filters are
+invented for questions that name nothing.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ __all__ = [
 
 SEED = 42
 ENCODER_NAMES = ("wordllama", "bge-small-en-v1.5")
-# Questions for the slow parts, each kind in its share; --limit changes all of them. The cross-encoder
-# reads the hits of all questions.
-READ = 100  # for our reader, of the questions that it did not learn from
+# Questions for the slow parts, each kind in its share; --limit changes all of them. The
+# cross-encoder reads the hits of all questions.
+READ = 100  # for our reader, from the questions that it was not trained on
 EXTRACTED, ANSWERED = 360, 240  # for a language model
-MAX_CHARS = 12_000  # of passages in a prompt: six chunks whole
+MAX_CHARS = 12_000  # of passages in a prompt: six whole chunks
 CHUNK_TOKENS, CHUNK_OVERLAP = 256, 32
 OTHERS = {
     "hotpotqa": "hotpotqa",
@@ -108,8 +108,8 @@ NOTES = (
 
 @dataclass(frozen=True)
 class _Data:
-    """The questions that have evidence, all questions, the articles, their chunks, and the
-    published filters of all.
+    """The questions with evidence, all questions, the articles, their chunks, and the published
+    filters for all.
     """
 
     answerable: list[GoldQuestion]
@@ -140,10 +140,11 @@ def study(
 
     `quality` adds the paper's last steps: the cross-encoder reads the hits of all questions, which
     takes hours on two cores, and our reader answers some. A `model` extracts filters and answers in
-    place of GPT-3.5, GPT-4 and PaLM; a GGUF file of one is served meanwhile. `limit` is how many questions each of these takes, drawn by
-    kind as they are among all. With a `cache` folder, vectors, scores and answers are kept there,
-    so that a run which was stopped goes on. `workers`: questions that the cross-encoder reads at a
-    time, each on a core of its own; by default one on all cores.
+    place of GPT-3.5, GPT-4 and PaLM; a GGUF file is served while the study runs. `limit` is the
+    number of questions for each of these, drawn by kind in proportion. With a `cache` folder,
+    vectors, scores and answers are stored there, so that an interrupted run can resume. `workers`:
+    questions that the cross-encoder reads at a time, each on its own core; by default one on all
+    cores.
     """
     clock, left_out, who = StageTimer(), list[str](), None
     material = read_data(data)
@@ -354,7 +355,7 @@ def _judge_filters(material: _Data, found: Results, others: Path, clock: StageTi
         try:
             texts = [one.question.text for one in load(name, others / place).questions()]
         except SufficeError:
-            continue  # not here: the table says which were
+            continue  # not available here: the table says which were
         found.invented[name] = (
             sum(bool(one.filter) for one in extractor.extract(texts)),
             len(texts),
@@ -362,7 +363,7 @@ def _judge_filters(material: _Data, found: Results, others: Path, clock: StageTi
 
 
 def _emptied_elsewhere(filters: Sequence[Filter], articles: Sequence[Document]) -> int:
-    """Filters that no source passes, were an article of each outlet of the whole corpus here."""
+    """Filters that no source passes even if every outlet of the full corpus were here."""
     whole = Corpus(
         [
             *articles,
@@ -405,13 +406,13 @@ def _searched(
 
 
 def draw_sample(held: _Data, size: int, seed: int) -> list[GoldQuestion]:
-    """Of all questions, null questions among them."""
+    """A sample of all questions, including null questions."""
     kinds = [one.gold.kind or "" for one in held.everything]
     return [held.everything[at] for at in _sampled(kinds, size, seed)]
 
 
 def draw_unlearned(held: _Data, size: int, seed: int) -> list[GoldQuestion]:
-    """Of the questions that our reader was not trained on: it has learned from the others."""
+    """A sample of the questions that our reader was not trained on."""
     kept = [one for one in held.everything if part_of("multihop_rag", one.question.text) == TEST]
     return [kept[at] for at in _sampled([one.gold.kind or "" for one in kept], size, seed)]
 
@@ -452,7 +453,7 @@ def _answer_by_reader(
 def answer_contexts(
     bench: FilterBench, held: _Data, asked: Sequence[GoldQuestion]
 ) -> dict[str, list[list[Document]]]:
-    """The chunks that are read, without a filter, with the published ones and with ours."""
+    """The chunks to read, without a filter, with the published ones and with ours."""
     questions = [one.question.text for one in asked]
     published = _published_filters(asked, held, bench.vocabulary)
     return {
@@ -487,14 +488,14 @@ def _answer_by_model(
 
 
 def _answer_yes(who: str, gold: Sequence[str], found: Results) -> None:
-    """What it is worth to say yes to everything: many questions ask for yes or no."""
+    """The score of always answering yes: many questions are yes/no questions."""
     nobody = f"'Yes' to the questions of {who}"
     found.answers[nobody, tables.NOTHING] = score_answers(["Yes"] * len(gold), gold)
     found.answer_kinds[nobody] = found.answer_kinds[who]
 
 
 class _NoFilter:
-    """Where the model names nothing that can be read, nothing is filtered."""
+    """No filter, for model answers that cannot be parsed."""
 
     name = "none"
 
@@ -545,7 +546,7 @@ def _extract_by_model(
 
 
 class _RememberingModel:
-    """Each prompt once: the extractor asks one by one for what was asked in blocks before."""
+    """Caches each prompt: the extractor asks one by one for what was asked in blocks before."""
 
     def __init__(self, model: LanguageModel) -> None:
         self.model, self.name = model, component_name(model)
@@ -562,7 +563,7 @@ class _RememberingModel:
 
 def _sampled(kinds: Sequence[str], size: int, seed: int) -> tuple[int, ...]:
     """Positions of `size` questions, each kind in its share: every n-th of the shuffled questions,
-    put in order of kind.
+    ordered by kind.
     """
     shuffled = np.random.default_rng(seed).permutation(len(kinds))
     by_kind = shuffled[np.argsort(np.array(kinds)[shuffled], kind="stable")]
@@ -577,7 +578,7 @@ def _sampled(kinds: Sequence[str], size: int, seed: int) -> tuple[int, ...]:
 
 def _reranker(left_out: list[str], workers: int) -> Reranker | None:
     try:
-        # Several questions at a time: a thread each, or the threads would take turns on the cores.
+        # With several questions at a time, one thread each, or they would compete for the cores.
         return RERANKERS.get(DEFAULT_RERANKER)(**({"threads": 1} if workers > 1 else {}))
     except (NotReadyError, MissingExtraError) as error:
         left_out.append(f"Left out reranking: {error}.")
@@ -620,8 +621,8 @@ def _read_pairs(
     workers: int,
     progress: Progress | None,
 ) -> None:
-    """Let the cross-encoder read what any of these retrievers finds, `workers` questions at a time.
-    A question's texts are read at once, so that the systems find all scores made.
+    """Let the cross-encoder read the hits of all these retrievers, `workers` questions at a time.
+    A question's texts are read at once, so that the systems find all scores cached.
     """
     questions = [bench.questions[at] for at in sample]
     texts: list[dict[str, None]] = [{} for _ in questions]

@@ -1,9 +1,9 @@
-"""The systems of the Multi-Meta-RAG study: chunks searched without a filter, with the published
+"""The systems of the Multi-Meta-RAG study: chunk search without a filter, with the published
 filters, and with ours.
 
-Chunks of 256 words and marks with an overlap of 32, as the paper has them. The filter goes down
-into the store's own search. Question vectors and the cross-encoder's scores are made once and
-shared, so that systems differ in nothing else.
+Chunks have 256 words and punctuation marks with an overlap of 32, as in the paper. The filter is
+applied inside the store's own search. Question vectors and the cross-encoder's scores are computed
+once and shared, so that systems differ in nothing else.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _AT_ONCE = 64
 
 
 class _CachedSearch:
-    """An encoder's vectors of the questions, each made once."""
+    """An encoder's vectors of the questions, each computed once."""
 
     def __init__(
         self, encoder: Encoder, questions: Sequence[str], progress: Progress | None
@@ -66,7 +66,7 @@ class _CachedSearch:
 
 @dataclass(frozen=True)
 class SystemOutcome:
-    """What one system found: its rankings judged by the quoted facts, and by whole articles."""
+    """The results of one system: rankings judged by the quoted facts, and by whole articles."""
 
     facts: Rankings
     articles: Rankings
@@ -78,7 +78,7 @@ class SystemOutcome:
 
 @dataclass
 class Results:
-    """What was measured, for the tables and for the plain words."""
+    """The measurements, for the tables and for the summary."""
 
     benches: dict[str, dict[str, SystemOutcome]] = field(
         default_factory=dict
@@ -87,22 +87,22 @@ class Results:
     quality: dict[str, FilterQuality] = field(default_factory=dict)
     emptied: dict[str, tuple[int, int]] = field(
         default_factory=dict
-    )  # who -> missing fails, missing passes
+    )  # who -> missing fields fail, missing fields pass
     emptied_elsewhere: int = (
-        0  # of the published ones, by sources alone, were all outlets of the whole corpus here
+        0  # of the published ones, by sources alone, if the corpus had all outlets
     )
     invented: dict[str, tuple[int, int]] = field(
         default_factory=dict
     )  # data set -> invented, questions
-    extraction_ms: float = 0.0  # of processor time, a question
+    extraction_ms: float = 0.0  # processor time per question
     kinds: tuple[str, ...] = ()
     sample: tuple[int, ...] = ()
     questions: int = 0
-    # By the language model, on a sample of all questions; rows of the others are of the same.
+    # By the language model, on a sample of all questions; the other rows use the same sample.
     extracted: dict[str, FilterQuality] = field(default_factory=dict)
     extracted_found: dict[str, SystemOutcome] = field(default_factory=dict)
     extracted_questions: int = 0
-    extracted_unread: int = 0  # answers of the model without a filter in them
+    extracted_unread: int = 0  # model answers without a filter
     answers: dict[tuple[str, str], AnswerScores] = field(
         default_factory=dict
     )  # (who reads, system) -> scores
@@ -110,7 +110,7 @@ class Results:
 
 
 class FilterBench:
-    """One encoder over the chunks of the corpus, and the questions that are asked of it."""
+    """One encoder over the chunks of the corpus, and the questions to search for."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class FilterBench:
         k: int,
         filters: Sequence[Filter | None] | None = None,
     ) -> list[list[Document]]:
-        """The first k chunks of any questions, null questions among them."""
+        """The first k chunks for any questions, including null questions."""
         found = retriever.search(questions, k=k, filters=filters)
         documents = {one.doc_id: one for one in self.store.documents()}
         return [[documents[hit.doc_id] for hit in hits] for hits in found]
@@ -182,8 +182,8 @@ class FilterBench:
         filters: Sequence[Filter | None] | None = None,
         which: Sequence[int] | None = None,
     ) -> SystemOutcome:
-        """Search all questions, or those at `which` (the others stay unanswered), and judge what
-        was found.
+        """Search all questions, or those at `which` (the others stay unanswered), and judge the
+        results.
         """
         chosen = range(len(self.questions)) if which is None else which
         found: list[tuple[Hit, ...]] = [()] * len(self.questions)
@@ -199,7 +199,7 @@ class FilterBench:
         )
 
     def missing_fails(self) -> list[Filter]:
-        """Our filters, with documents that lack a field failing: what a plain data base does."""
+        """Our filters, with documents that lack a field failing, as in a plain database."""
         return [
             replace(one.filter, lenient=False) for one in self.extractor.extract(self.questions)
         ]

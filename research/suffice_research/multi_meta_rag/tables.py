@@ -1,4 +1,4 @@
-"""The tables of the Multi-Meta-RAG study, and what they come to in plain words."""
+"""The tables of the Multi-Meta-RAG study, and the results in plain words."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _quality(title: str, quality: Mapping[str, FilterQuality], seed: int) -> Tab
 
 
 def extraction(found: Results, seed: int) -> Iterator[Table]:
-    """A language model's filters beside the rules' and the published ones."""
+    """A language model's filters compared with the rules' and the published ones."""
     title = "A model's filters against the evidence's metadata"
     table = _quality(title, found.extracted, seed)
     unread = f" Answers of the model without a filter that can be read: {found.extracted_unread}."
@@ -258,7 +258,7 @@ def filters(found: Results, seed: int) -> Iterator[Table]:
 
 
 def findings(found: Results, seed: int) -> Iterator[str]:
-    """What was to hold, and whether it does."""
+    """What should hold, and whether it does."""
     ours, theirs = found.quality[OURS], found.quality[PUBLISHED]
     exact = paired_difference(ours.exact, theirs.exact, seed=seed)
     yield _said(
@@ -277,7 +277,7 @@ def findings(found: Results, seed: int) -> Iterator[str]:
         f"our filter empties no result: {found.emptied[OURS][1]} as it is applied; where a missing field fails, "
         f"{found.emptied[OURS][0]} against {found.emptied[PUBLISHED][0]} of the published ones",
     )
-    # The figure itself is among the timings: it differs from run to run, and the document does not.
+    # The figure itself is among the timings: it differs between runs, and the document must not.
     yield _said(
         found.extraction_ms < 1, "our extractor needs less than 1 ms of processor time a question"
     )
@@ -316,7 +316,7 @@ def _extracted_words(found: Results, seed: int) -> Iterator[str]:
 
 
 def _answer_words(found: Results, seed: int) -> Iterator[str]:
-    """What filters do for those who answer; "improves" only where the interval is above zero."""
+    """The effect of filters on answers; "improves" only if the interval is above zero."""
     for who in (who for who, system in found.answers if system == BASELINE):
         ours, base = found.answers[who, OURS], found.answers[who, BASELINE]
         lift = paired_difference(ours.shares_word, base.shares_word, seed=seed)

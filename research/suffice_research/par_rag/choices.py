@@ -1,8 +1,8 @@
-"""Two choices of the loop that decision 20 rests on, measured.
+"""Measurements for two choices in the loop, the basis of decision 20.
 
-Credibility: does a cross-encoder know which answers its cited sentences state? And the gate: what
-does one lose that has learned from lists of one search alone, and never from sets as the loop holds
-them?
+Credibility: can a cross-encoder tell which answers its cited sentences state? And the gate: how
+much worse is one that was trained only on lists of a single search, and never on the sets that the
+loop holds?
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 CROSS_ENCODER = "ms-marco-MiniLM-L-12-v2"
-ANSWERS = 150  # questions of each data set whose answers are judged
+ANSWERS = 150  # questions per data set whose answers are judged
 ALONG_THE_WAY, ONE_SEARCH = "sets along the way", "lists of one search"
-LENGTHS = (2, 4, 6, 8, 10)  # of the lists of one search
+LENGTHS = (2, 4, 6, 8, 10)  # of the lists from one search
 
 
 def cross_encoder() -> tuple[Reranker | None, str]:
-    """The cross-encoder, or why it is left out."""
+    """The cross-encoder, or why it is skipped."""
     try:
         return RERANKERS.get(CROSS_ENCODER)(), ""
     except (MissingExtraError, NotReadyError, InputError) as error:
@@ -67,18 +67,18 @@ def cross_encoder() -> tuple[Reranker | None, str]:
 
 @dataclass(frozen=True)
 class Credibility:
-    """Answers of the loop that always answers, with two opinions on each."""
+    """Answers of the loop that always answers, with two scores for each."""
 
     right: Bools
     cross_encoder: Floats  # of question and answer against the cited sentences
-    reader: Floats  # the fit that the loop's own reader gives
+    reader: Floats  # the score of the loop's own reader
     seed: int
 
 
 def measure_credibility(
     experiment: AnswerExperiment, reranker: Reranker, *, progress: Progress | None = None
 ) -> Credibility:
-    """Let the loop answer, and the cross-encoder judge what it cites."""
+    """Let the loop answer, and let the cross-encoder judge its citations."""
     answers: list[str] = []
     gold: list[str] = []
     opinions: list[tuple[float, float]] = []
@@ -104,7 +104,7 @@ def measure_credibility(
 
 
 def credibility_table(found: Mapping[str, Credibility]) -> Table:
-    """Who tells right answers from wrong ones."""
+    """How well each score separates right from wrong answers."""
     rows: list[tuple[Cell, ...]] = [
         (
             name,
@@ -136,21 +136,21 @@ def _order(right: Bools, values: Floats, seed: int) -> Interval:
 
 @dataclass(frozen=True)
 class HeldSets:
-    """Sets that the loop held in the end, judged by gates of two upbringings."""
+    """Sets that the loop held at the end, judged by gates with different training data."""
 
     complete: Bools
     kinds: tuple[str | None, ...]
     p: Mapping[str, Floats]
-    agreed: Mapping[str, Bools]  # it would answer
+    agreed: Mapping[str, Bools]  # whether the gate would answer
     seed: int
 
 
 def measure_held_sets(
     experiment: AnswerExperiment, dataset: Dataset, run: AnswerRun
 ) -> HeldSets | None:
-    """Fit a gate on lists of one search, and let both judge what `always` held.
+    """Fit a gate on lists of one search, and let both gates judge what `always` held.
 
-    None where the gates were not fitted on the other half.
+    None if the gates were not fitted on the other half.
     """
     settings, corpus = experiment.settings, experiment.setup.corpus
     if (other := OTHER_HALF.get(settings.part)) is None:
@@ -190,7 +190,7 @@ def measure_held_sets(
 
 
 def agreement_table(found: Mapping[str, HeldSets]) -> Table:
-    """How often each gate agrees to a complete set, and how well it orders all."""
+    """How often each gate accepts a complete set, and how well it ranks all sets."""
     rows: list[tuple[Cell, ...]] = []
     for name, one in found.items():
         several = sorted({kind for kind in one.kinds if kind})

@@ -1,10 +1,9 @@
-"""PAR-RAG's complexity study: who counts a question's hops best, and what a wrong count costs.
+"""PAR-RAG's complexity study: which method counts a question's hops best, and the cost of errors.
 
 The paper's classifier is a BERT that reads the question; the count chooses the exemplars of the
-plan and weighs the review. Here several counters stand side by side, each judged on questions that
-it did not learn from. The loop runs with every count from one to four, whatever the question needs:
-which of these counts is right, one too low or far off is decided afterwards, so that no gold label
-reaches the loop.
+plan and the weights of the review. Here several counters are compared, each on questions that it
+was not trained on. The loop runs with every count from one to four for every question. Which count
+is right, one too low or far off is determined afterwards, so that no gold label reaches the loop.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 HOPS = (1, 2, 3, 4)
-BERT = "bge-small-en-v1.5"  # 12 layers of 384 numbers, a third of BERT-base
+BERT = "bge-small-en-v1.5"  # 12 layers of width 384, a third of BERT-base
 LINEAR, HEAD = "linear model of the words", f"{BERT}, logistic head"
 MAJORITY, RULES, GATE = "always two", "the rules' plan", "its gate"
 SEEN, UNSEEN = "all data sets", "other data sets"
 ONE_HOP = "squad2"
 SQUAD = "squad2/dev.json.gz"
-TAUGHT = 300  # questions of each data set that a counter learns from
-FORCED, WITH_MODEL = 150, 10  # questions of each data set that run with every count
+TAUGHT = 300  # training questions per data set
+FORCED, WITH_MODEL = 150, 10  # questions per data set that run with every count
 ALWAYS, ASK = "always", "ask"
 SYSTEMS = {
     ALWAYS: ask_system(AskPolicy(), gated=False, always=True),
@@ -80,12 +79,12 @@ ERROR_KINDS = ("plan", "evidence", "nothing said", "reading")
 INTERVALS = "In brackets: 95 % bootstrap interval over questions."
 
 
-# ------------------------------------------------------------------------------------ who counts
+# ------------------------------------------------------------------------------------ counters
 
 
 @dataclass(frozen=True)
 class HopQuestions:
-    """Questions of one data set with the hops that they need: to learn from, and to be judged."""
+    """Questions of one data set with the hops they need, for training and for evaluation."""
 
     dataset: str
     taught: Sequence[tuple[str, int]]
@@ -101,8 +100,8 @@ class HopQuestions:
 
     @classmethod
     def of(cls, dataset: Dataset, experiment: AnswerExperiment) -> HopQuestions:
-        """The experiment's questions, and as many of the other half; those with unknown gold are left
-        out of the teaching.
+        """The experiment's questions, and as many from the other half for training, without those
+        whose gold is unknown.
         """
         settings = experiment.settings
         part = OTHER_HALF.get(settings.part)
@@ -117,7 +116,7 @@ class HopQuestions:
 
 
 def one_hop_questions(data: Path | None, *, seed: int, limit: int) -> HopQuestions | None:
-    """Questions that one passage answers, from SQuAD 2.0; None where the file is not there."""
+    """Questions that one passage answers, from SQuAD 2.0; None if the file is missing."""
     path = Path(data or ".") / SQUAD
     if data is None or not path.is_file():
         return None
@@ -144,8 +143,8 @@ def counts_of(
 ) -> dict[str, dict[str, Ints]]:
     """Counter -> data set -> hops of each judged question.
 
-    `gates` has what the gate of each data set says. Models learn from all data sets, or from the
-    others alone. The `encoder` is the small BERT; None leaves its rows out.
+    `gates` has the output of each data set's gate. Models are trained on all data sets, or only on
+    the others. The `encoder` is the small BERT; None skips its rows.
     """
     found: dict[str, dict[str, Ints]] = {
         MAJORITY: {one.dataset: np.full(len(one.judged), 2, np.int64) for one in sets},
@@ -176,7 +175,7 @@ class _Counter:
 
 
 class _LinearCounter(_Counter):
-    """The model that a gate has inside: words, word pairs and the form of the question."""
+    """The model inside a gate: words, word pairs and the form of the question."""
 
     def __init__(self) -> None:
         self._words = WordTable.load()
@@ -189,7 +188,7 @@ class _LinearCounter(_Counter):
 
 
 class _HeadCounter(_Counter):
-    """Logistic regression over the vectors of a small BERT, each made once."""
+    """Logistic regression over the vectors of a small BERT, each computed once."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -210,7 +209,7 @@ class _HeadCounter(_Counter):
 
 
 def small_bert() -> tuple[Encoder | None, str]:
-    """The encoder, or why it is left out."""
+    """The encoder, or why it is skipped."""
     try:
         return ENCODERS.get(BERT)(), ""
     except (MissingExtraError, NotReadyError, InputError) as error:
@@ -227,15 +226,15 @@ def _whole(values: npt.ArrayLike) -> Ints:
 
 @dataclass(frozen=True)
 class Complexity:
-    """One data set: what the loop says with every count, and how many hops it planned."""
+    """One data set: the loop's outcomes with every count, and how many hops it planned."""
 
     run: AnswerRun  # "always, 1" ... "ask, 4": the first questions, with each count
     gold: Ints
     planned: Ints  # hops of the plan
-    gate: Ints  # what the gates of all judged questions say
+    gate: Ints  # the gates' counts for all judged questions
 
     def values(self, system: str, counts: Ints, measure: str) -> Floats:
-        """A measure of each question where the loop took it to need so many hops."""
+        """A measure for each question, when the loop assumed the given count of hops."""
         every = np.stack([self.run.values(f"{system}, {hops}", measure) for hops in HOPS])
         at = np.clip(counts, HOPS[0], HOPS[-1]) - HOPS[0]
         chosen: Floats = every[at, np.arange(len(at))]
@@ -266,14 +265,14 @@ def measure(experiment: AnswerExperiment, *, progress: Progress | None = None) -
 
 
 def _planned(experiment: AnswerExperiment, question: str, hops: int) -> int:
-    """How many steps of the plan search: the rules' plan, or the model's for so many hops."""
+    """How many steps of the plan search: the rules' plan, or the model's for this many hops."""
     _, meter = experiment.setup.start()
     bank = None if experiment.setup.model is None else ExemplarBank.load()
     return make_plan(question, meter, bank, hops=float(hops)).hops
 
 
 class ToldHops:
-    """A gate that is told how many hops a question needs."""
+    """A gate with a given number of hops."""
 
     def __init__(self, gate: GateLike, hops: float) -> None:
         self._gate, self._hops = gate, hops
@@ -318,7 +317,7 @@ def counter_table(
 def confusion_table(
     sets: Sequence[HopQuestions], counts: Mapping[str, Mapping[str, Ints]], *, seed: int
 ) -> Table:
-    """What the counters of all data sets say of questions that need one to four hops."""
+    """The counts for questions that need one to four hops, by counters trained on all data sets."""
     rows: list[tuple[Cell, ...]] = []
     gold = np.concatenate([one.gold for one in sets])
     for name, by_set in counts.items():
@@ -346,7 +345,7 @@ def confusion_table(
 def recovery_table(
     found: Mapping[str, Complexity], counts: Mapping[str, Mapping[str, Ints]]
 ) -> Table:
-    """Where a counter was wrong: is the answer right all the same?"""
+    """How often the answer is right although a counter was wrong."""
     rows: list[tuple[Cell, ...]] = []
     for counter in (GATE, RULES, f"{HEAD}, {SEEN}", f"{HEAD}, {UNSEEN}"):
         for name, one in found.items():
@@ -381,7 +380,7 @@ def recovery_table(
 
 
 def forced_table(found: Mapping[str, Complexity]) -> Table:
-    """Every question miscounted on purpose, against the true count."""
+    """Every question with a deliberately wrong count, against the true count."""
     rows: list[tuple[Cell, ...]] = []
     for name, one in found.items():
         for system in SYSTEMS:
@@ -413,7 +412,7 @@ def forced_table(found: Mapping[str, Complexity]) -> Table:
 
 
 def error_table(found: Mapping[str, Complexity]) -> Table:
-    """What went wrong where the answer is not right: the first of four kinds that applies."""
+    """Why answers are not right: the first of four causes that applies."""
     rows: list[tuple[Cell, ...]] = []
     for name, one in found.items():
         for system in SYSTEMS:
@@ -446,7 +445,7 @@ def findings(
     counts: Mapping[str, Mapping[str, Ints]],
     found: Mapping[str, Complexity],
 ) -> Iterator[str]:
-    """What came out, with the figures that say so."""
+    """The results, with the figures that support them."""
     seed = next((one.run.seed for one in found.values()), 42)
     table = counter_table(sets, counts, seed=seed)
     every = [(str(row[0]), row[-1]) for row in table.rows if isinstance(row[-1], Interval)]
@@ -468,7 +467,7 @@ def findings(
 
 
 def _miscounted(gold: Ints, label: str) -> Ints:
-    """Wrong everywhere: where one less or more would leave one to four, it is the other way."""
+    """A wrong count for every question; if it would leave the range one to four, the other way."""
     if label == FARTHEST:
         return np.where(gold >= 3, HOPS[0], HOPS[-1])
     moved = gold + SHIFTS[label]

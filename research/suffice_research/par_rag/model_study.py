@@ -1,9 +1,9 @@
-"""PAR-RAG with a language model of one's own: what the loop, the gate and the model are each worth.
+"""PAR-RAG with your own language model: the value of the loop, the gate and the model.
 
-On questions that neither the gate nor its reader has learned from: the model alone, the model with
-what one search finds (naive RAG), our loop with the model, and the same loop with the gate's reader
-in its place. The gate is the shipped one. Outcomes are kept in the cache folder with what they
-cost, so that a run that was stopped goes on.
+On questions that neither the gate nor its reader was trained on: the model alone, the model with
+one search (naive RAG), our loop with the model, and the same loop with the gate's reader instead.
+The gate is the shipped one. Outcomes and their costs are stored in the cache folder, so that an
+interrupted run can resume.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from suffice_research.training.reader_data import TEST, part_of
 __all__ = ["DATASETS_WITH_MODEL", "Unseen", "data_folder", "exemplar_words", "model_study"]
 
 DATASETS_WITH_MODEL = ("2wikimultihopqa", "hotpotqa", "musique", "multihop_rag")
-QUESTIONS = 60  # of each data set
+QUESTIONS = 60  # per data set
 GATE = "default"
 ALONE, NAIVE, ONCE, ALWAYS, ASK = "model alone", "naive", "along links", "always", "ask"
 GATED, ALWAYS_READER, ASK_READER = "gate, then loop", "always, reader", "ask, reader"
@@ -59,7 +59,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Unseen:
-    """Whether nothing of ours has learned from a question."""
+    """Whether none of our models was trained on a question."""
 
     dataset: str
     taught: Callable[[str], bool]
@@ -69,7 +69,7 @@ class Unseen:
         if not one.gold.doc_ids or self.taught(text):
             return False
         groups = {"musique": one.question.question_id, "multihop_rag": text}
-        group = groups.get(self.dataset)  # the reader learned from other files of the other two
+        group = groups.get(self.dataset)  # for the other two, the reader was trained on other files
         return group is None or part_of(self.dataset, group) == TEST
 
 
@@ -95,9 +95,9 @@ def model_study(
     progress: Progress | None = None,
     datasets: Sequence[str] = DATASETS_WITH_MODEL,
 ) -> Study:
-    """The study with a model, or with the GGUF file of one, which is then served for it.
+    """The study with a model, or with a GGUF file, which is then served.
 
-    `workers`: questions at a time. `cache` keeps what was answered.
+    `workers`: questions at a time. `cache` stores the outcomes.
     """
     folders = {name: data_folder(data, name, datasets) for name in datasets}
     settings = AnswerSettings(
@@ -118,7 +118,7 @@ def model_study(
                     outcomes=cache,
                     keep=Unseen(name, lambda text: bool(count_seen(opened, [text]))),
                     workers=workers,
-                    confidence=False,  # no table orders answers by it
+                    confidence=False,  # no table ranks answers by it
                     progress=progress,
                 )
         named = component_name(asked)
@@ -163,7 +163,7 @@ def _sections(runs: Mapping[str, AnswerRun]) -> Iterator[Section]:
 
 
 def saved_calls(runs: Mapping[str, AnswerRun]) -> Table:
-    """What the gate saves: the loop only where one search is not enough, against the loop."""
+    """What the gate saves: running the loop only if one search is not enough, against always."""
     rows: list[tuple[Cell, ...]] = []
     for name, run in runs.items():
         calls = [run.figure(one, "calls").value for one in (ALWAYS, GATED)]
@@ -210,7 +210,7 @@ def _findings(runs: Mapping[str, AnswerRun], model: str) -> Iterator[str]:
 
 
 def exemplar_words(table: Table) -> Iterator[str]:
-    """What exemplars of the question's own complexity are worth, from their table."""
+    """The value of exemplars of the question's own complexity, from their table."""
     for name, n, *_ in table.rows:
         gained = {
             measure: table.cell(str(name), f"{measure}, gained")

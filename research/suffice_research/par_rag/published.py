@@ -1,9 +1,9 @@
-"""PAR-RAG (Zhang et al., 2025), what it reports: a large language model plans, reads and reviews,
-beside some that do not plan.
+"""The figures of PAR-RAG (Zhang et al., 2025): a large language model plans, reads and reviews,
+compared with systems that do not plan.
 
-The tables are those of its first version (arXiv 2504.16787v1: Qwen-Plus, 500 questions of each data
-set, ten passages); of the last version, which revised them, only the relative gains that its
-summary gives. No reader without a language model is in it: its figures stand beside ours to compare
+The tables are from its first version (arXiv 2504.16787v1: Qwen-Plus, 500 questions per data set,
+ten passages). From the last version, which revised them, we have only the relative gains in its
+summary. It has no reader without a language model, so its figures are beside ours to compare
 directions, never values.
 """
 
@@ -25,7 +25,7 @@ def _table(
     return {system: dict(zip(names, values, strict=True)) for system, values in rows.items()}
 
 
-# Our name of a system that does most nearly the same -> its figures. RAPTOR has none.
+# Our most similar system -> its figures. RAPTOR has none.
 TABLE_2 = PublishedTable(
     _PAPER,
     "Table 2",
@@ -80,7 +80,7 @@ TABLE_4 = PublishedTable(
     printed=_PRINTED,
 )
 
-# Of the last version, as its summary tells them; its classifier is a BERT with linguistic features.
+# From the summary of the last version; its classifier is a BERT with linguistic features.
 COMPLEXITY = PublishedTable(
     _PAPER,
     "the summary of its last version",
@@ -88,7 +88,7 @@ COMPLEXITY = PublishedTable(
     {"always": {"two hops as one": 0.1868, "recovered": 0.7582, "plan": 0.27}},
 )
 
-# Of the last version: how far its exact match is above that of the best other system, relative to
+# From the last version: how far its exact match is above that of the best other system, relative to
 # it.
 GAINS = PublishedTable(
     _PAPER,

@@ -1,7 +1,7 @@
-"""What it is worth to know when to stop: tables of a run of answers.
+"""The value of knowing when to stop: tables from a run of answers.
 
-At equal coverage everyone answers the same share of the questions, the surest first; at equal
-documents a fixed k gets as many documents as a system holds.
+At equal coverage, all systems answer the same share of the questions, the most confident first. At
+equal documents, a fixed k gets as many documents as a system holds.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = [
 COVERAGES = (0.3, 0.5, 0.7)
 NAIVE, SINGLE, FIXED, LINKS = "naive", "single passage", "fixed k", "along links"
 ALWAYS, ASK = "always", "ask"
-# (system, whose confidence orders its answers): with the gate, and what that is compared with
+# (system, whose confidence ranks its answers): with the gate, and what to compare it with
 GATE_COMPARISONS = (
     ((ASK, "gate"), ((ALWAYS, "review"), (FIXED, "reader"))),
     ((ALWAYS, "gate"), ((ALWAYS, "review"), (ALWAYS, "reader"), (ALWAYS, "first hit"))),
 )
-# Whose confidence may order the answers. Only the order counts, so scales need not compare.
+# Whose confidence may rank the answers. Only the order counts, so scales need not compare.
 ORDERS: Mapping[str, Callable[[Mapping[str, float]], float | None]] = {
     "gate": lambda sure: sure.get("gate"),
     "review": lambda sure: sure.get("review"),
@@ -48,14 +48,14 @@ ORDERS: Mapping[str, Callable[[Mapping[str, float]], float | None]] = {
 
 
 def stopping_tables(run: AnswerRun) -> list[Table]:
-    """All of them, for `suffice evaluate answers`."""
+    """All stopping tables, for `suffice evaluate answers`."""
     return [confidence_table(run), equal_coverage_table(run), equal_documents_table(run)]
 
 
 def ordered_answers(run: AnswerRun, system: str, by: str, good: str) -> Predictions | None:
-    """A system's candidate answers, the surest first, and whether each is "right" or "complete".
+    """A system's candidate answers by confidence, and whether each is "right" or "complete".
 
-    A question without a candidate comes last, and is not good. None: the order is unknown.
+    A question without a candidate comes last and counts as not good. None: the order is unknown.
     """
     outcomes = run.outcomes(system)
     answers = [one.candidate for one in outcomes]
@@ -72,7 +72,7 @@ def ordered_answers(run: AnswerRun, system: str, by: str, good: str) -> Predicti
 
 
 def confidence_table(run: AnswerRun) -> Table:
-    """Area under the risk-coverage curve of each system's candidates, by who orders them."""
+    """Area under the risk-coverage curve of each system's candidates, by who ranks them."""
     rows: list[tuple[Cell, ...]] = []
     for system in (one for one in (FIXED, ALWAYS, ASK) if one in run.systems):
         for order in ORDERS:
@@ -90,7 +90,7 @@ def confidence_table(run: AnswerRun) -> Table:
 
 
 def equal_coverage_table(run: AnswerRun) -> Table:
-    """At the same share answered, with and without the gate: how many lack evidence or are wrong."""
+    """At equal coverage, with and without the gate: how many answers lack evidence or are wrong."""
     rows: list[tuple[Cell, ...]] = []
     for first, second in ((one, other) for one, others in GATE_COMPARISONS for other in others):
         for coverage in COVERAGES:
@@ -114,7 +114,7 @@ def equal_coverage_table(run: AnswerRun) -> Table:
 
 
 def ranked_answers(run: AnswerRun, pair: tuple[str, str], good: str) -> Predictions | None:
-    """The candidates of (system, order); None where the run does not have them."""
+    """The candidates of (system, order); None if the run lacks them."""
     system, order = pair
     return ordered_answers(run, system, order, good) if system in run.systems else None
 

@@ -1,9 +1,9 @@
-"""PAR-RAG done again: does it help to plan, to review, and, beyond the paper, to know when the
+"""PAR-RAG reproduced: does it help to plan, to review, and, beyond the paper, to know when the
 evidence is complete?
 
-The paper lets a large language model plan, read and review. Here rules do, so that anyone can run
-it; with a `model` it is the study of `model_study`. Beside the paper's tables stand what it has
-not: completeness of the evidence, abstention, and answers without evidence at equal coverage.
+In the paper a large language model plans, reads and reviews. Here rules do, so that anyone can run
+it; with a `model` it is the study of `model_study`. Beyond the paper's tables we show completeness
+of the evidence, abstention, and answers without evidence at equal coverage.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["DATASETS", "SEED", "study"]
 SEED = 42
 DATASETS = ("2wikimultihopqa", "hotpotqa", "musique")
 PART = "odd"
-QUESTIONS = 300  # of each data set
+QUESTIONS = 300  # per data set
 BASELINES = ("single passage", "naive", "fixed k", "along links", "interleaved", "max rounds")
 LOOPS = (
     *("always", "always, no review", "ask", "ask, no gate", "ask, no review", "ask, fixed alpha"),
@@ -81,10 +81,10 @@ def study(
     progress: Progress | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Study:
-    """The whole study. `data`: the folder that holds the data sets. `cache` keeps the gates that
-    are fitted on the way, and what a `model` answered.
+    """The whole study. `data`: the folder with the data sets. `cache` stores the fitted gates and
+    a `model`'s answers.
 
-    `max_chars` is how much of the passages a `model` is shown at once: what its window holds.
+    `max_chars` is how many characters of passages a `model` is shown at once, to fit its context.
     `workers`: questions at a time, with a model.
     """
     if model is not None:

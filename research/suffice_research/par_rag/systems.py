@@ -1,11 +1,11 @@
-"""Systems that the PAR-RAG study compares beside those of `suffice evaluate answers`.
+"""Systems for the PAR-RAG study, in addition to those of `suffice evaluate answers`.
 
-interleaved       each sentence that was read is the next query, as IRCoT's thoughts are
-max rounds        `ask` without a gate; every step is searched again, however sure it is
+interleaved       each sentence that was read is the next query, like IRCoT's thoughts
+max rounds        `ask` without a gate; every step is searched again, however confident it is
 dense first       `ask` searches sub-questions by vectors alone, as the paper does
 hybrid survey     `ask` searches the whole question by words and vectors, not along links
 ..., no review    and so on: `ask` with one part switched off
-model alone       the language model answers from what it knows: no document is searched
+model alone       the language model answers without documents
 gate, then loop   one search; if the gate finds it complete, it is read once, else the loop runs
 ..., reader       the loop without the language model: the gate's reader reads
 """
@@ -29,7 +29,7 @@ from suffice.types import Action, Hit
 
 __all__ = ["SYSTEMS", "paper_systems"]
 
-INTERLEAVED = 3  # documents that each sentence may add
+INTERLEAVED = 3  # documents added per sentence
 ALONE = (
     "Answer the question from what you know, with as few words as possible: a name, a date, a "
     'number, yes or no. If you do not know it, the answer is "unknown".\n'
@@ -38,7 +38,7 @@ ALONE = (
 
 
 def read_interleaved(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
-    """Read, search for the sentence that was read, read what is new, until nothing new comes."""
+    """Read, search for the sentence that was read, read new hits, until there are none."""
     evidence, meter = setup.start()
     step, find = whole_question_step(question), answer_finder(gate)
     reader = ModelReader(meter, max_chars=setup.max_chars, find=find)
@@ -60,7 +60,7 @@ def read_interleaved(setup: AnswerSetup, question: str, gate: GateLike) -> Answe
 
 
 def answer_alone(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
-    """What the model says without a document; nothing without a model."""
+    """The model's answer without documents; none without a model."""
     _, meter = setup.start()
     prompt = ALONE.format(question=quote_inline(question))
     schema = object_schema(answer={"type": "string"})
@@ -74,7 +74,7 @@ def answer_alone(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOut
 
 
 def loop_if_incomplete(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
-    """Read what one search finds, if the gate finds it complete; else the loop that always
+    """Read the hits of one search if the gate finds them complete; else run the loop that always
     answers.
     """
     evidence, meter = setup.start()
@@ -89,7 +89,7 @@ def loop_if_incomplete(setup: AnswerSetup, question: str, gate: GateLike) -> Ans
 
 
 def without_model(system: System) -> System:
-    """The same system where no language model is at hand."""
+    """The same system without a language model."""
     return lambda setup, question, gate: system(replace(setup, model=None), question, gate)
 
 

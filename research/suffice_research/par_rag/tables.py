@@ -1,4 +1,4 @@
-"""The tables of PAR-RAG beside ours, and what they say in plain words."""
+"""PAR-RAG's tables beside ours, and the results in plain words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 Runs = Mapping[str, AnswerRun]
 Floats = npt.NDArray[np.float64]
 SINGLE, ALWAYS, ASK = "single passage", "always", "ask"
-OTHERS = (SINGLE, "naive", "fixed k", "along links", "interleaved")  # those that do not plan
+OTHERS = (SINGLE, "naive", "fixed k", "along links", "interleaved")  # systems that do not plan
 CLAIMED = {
     "2wikimultihopqa": ("bridge_comparison", "comparison", "compositional"),
     "hotpotqa": ("bridge", "comparison"),
@@ -55,7 +55,10 @@ def _beside(
     measures: Mapping[str, str],
     note: str,
 ) -> Table:
-    """Rows: the paper's systems and the nearest of ours. Columns: each measure on each data set, ours and the paper's."""
+    """Rows: the paper's systems and our most similar ones.
+
+    Columns: each measure on each data set, ours and the paper's.
+    """
     rows: list[tuple[Cell, ...]] = []
     for key, system in ours.items():
         cells = [
@@ -72,7 +75,7 @@ def _beside(
 
 
 def _nearest(systems: Collection[str] | None) -> dict[str, str]:
-    """Of the paper's systems, the nearest of ours among those that were run."""
+    """For each of the paper's systems, our most similar one among those that were run."""
     ours = {"fixed k": "fixed k", "RAPTOR": "", "interleaved": "interleaved", "always": ALWAYS}
     if systems is None:
         return ours
@@ -100,7 +103,7 @@ def table_4(runs: Runs, systems: Collection[str] | None = None) -> Table:
 
 
 def exemplars(runs: Runs) -> Table:
-    """Plans after exemplars of the question's complexity, and after the same for all."""
+    """Plans with exemplars of the question's complexity, and with the same ones for all."""
     matched, same = ASK, f"{ASK}, any exemplars"
     measures = {"em": "EM", "token_f1": "F1", "answered": "answered", "tokens": "tokens"}
     rows: list[tuple[Cell, ...]] = []
@@ -119,7 +122,7 @@ def exemplars(runs: Runs) -> Table:
 
 
 def gains(runs: Runs) -> Table:
-    """How far the loop's exact match is above the best that does not plan, relative to it."""
+    """How far the loop's exact match is above the best system without a plan, relative to it."""
     rows: list[tuple[Cell, ...]] = []
     for name, run in runs.items():
         best = max(OTHERS, key=lambda one: run.figure(one, "em").value or 0.0)
@@ -151,7 +154,7 @@ def _gain(run: AnswerRun, other: str) -> Interval:
 
 
 def kinds(runs: Runs) -> Table:
-    """The claim that is to be shown: F1 above the single passage, on questions that compare and on bridges."""
+    """The paper's claim: F1 above the single passage, on comparison and bridge questions."""
     rows: list[tuple[Cell, ...]] = []
     for name, kind in (
         (name, kind) for name, wanted in CLAIMED.items() for kind in wanted if name in runs
@@ -214,7 +217,7 @@ def ablations(runs: Runs) -> Table:
 
 
 def findings(runs: Runs) -> Iterator[str]:
-    """What came out, with the figures that say so."""
+    """The results, with the figures that support them."""
     for name, run in runs.items():
         above = run.above(ALWAYS, SINGLE, "token_f1")
         always, loop = (format_cell(run.figure(system, "token_f1")) for system in (ALWAYS, ASK))
@@ -257,7 +260,7 @@ def _verdict(one: Difference) -> str:
 
 
 def _at_equal_coverage(run: AnswerRun) -> str:
-    """Fewer answers without evidence: the loop with the gate against the loop that goes by its own confidence."""
+    """Fewer answers without evidence: the loop with the gate against the loop's own confidence."""
     parts = []
     for coverage in COVERAGES:
         one, other = (
@@ -272,7 +275,7 @@ def _at_equal_coverage(run: AnswerRun) -> str:
 
 
 def risk_figure(run: AnswerRun, good: str) -> Lines:
-    """The share of incomplete (or wrong) among the answered, as more is answered."""
+    """The share of incomplete (or wrong) among the answered, by coverage."""
     pairs = dict.fromkeys(pair for one, others in GATE_COMPARISONS for pair in (one, *others))
     found = {", by ".join(pair): ranked_answers(run, pair, good) for pair in pairs}
     lines = {name: one for name, one in found.items() if one is not None}

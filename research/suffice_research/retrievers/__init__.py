@@ -1,8 +1,8 @@
 """The papers' retrievers, by name: each is a function from a store to a retriever.
 
-Those of MAGAF and FRAMES score whole collections: they read the documents once, when they are made.
-In a remote store they score the candidates of each question instead. `ppr` follows the links of the
-documents that were there when it was made.
+Those of MAGAF and FRAMES score whole collections: they read the documents once, when created. In a
+remote store they score each question's candidates instead. `ppr` follows the links between the
+documents that existed when it was created.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ __all__ = [
 METAGRAPH = (0.58, 0.42, 0.001)  # lexical, metadata, graph: MAGAF 3.3
 TITLE = (0.45, 0.35, 0.20)  # BM25, TF-IDF word, TF-IDF char: FRAMES
 TITLE_K1 = 1.5  # of FRAMES' BM25
-# MAGAF leaves these open. Metadata weighs least in Metadata-TF-IDF and the graph's seeds, more in
-# Dense-proxy, most in Hybrid-MetaGraph, as the order of its Table 3 suggests: see
+# MAGAF leaves these open. Metadata has the lowest weight in Metadata-TF-IDF and the graph's seeds,
+# more in Dense-proxy, most in Hybrid-MetaGraph, as the order of its Table 3 suggests: see
 # docs/decisions/0006-lexical.md.
 INTERPOLATION = (0.75, 0.25)
 PROXY = (2 / 3, 1 / 3)
@@ -86,7 +86,7 @@ def hybrid_metagraph(
 ) -> Retriever:
     """norm(0.58 lexical + 0.42 metadata + 0.001 graph), the parts normalised as well.
 
-    To normalise is to divide by the question's highest score: the first hit has score 1.
+    Normalising divides by the question's highest score, so the first hit has score 1.
     """
 
     def supported(of: Signals) -> list[Signal]:
@@ -116,7 +116,7 @@ def bm25_title(store: Store) -> Retriever:
 
 
 def tfidf_word(store: Store, *, ngrams: tuple[int, int] = (1, 2)) -> Retriever:
-    """Plain TF-IDF of words and word pairs; stop words stay in."""
+    """Plain TF-IDF of words and word pairs, with stop words."""
     return _scored(store, lambda of: [_plain(of, "word", ngrams)])
 
 
@@ -137,7 +137,7 @@ def hybrid_title(
 
 
 def hybrid_title_paper(store: Store) -> Retriever:
-    """`hybrid-title` with FRAMES' k1 = 1.5. The shipped gates learned from lists with 1.2."""
+    """`hybrid-title` with FRAMES' k1 = 1.5. The shipped gates were trained on lists with 1.2."""
     return hybrid_title(store, k1=TITLE_K1)
 
 
@@ -151,7 +151,7 @@ def ppr(
 ) -> Retriever:
     """Personalised PageRank over mention links, from named titles and the best hybrid hits.
 
-    `mentions` are the links of the store's documents as they are now; computed here if None.
+    `mentions` are the current links of the store's documents; computed here if None.
     """
     corpus = Corpus(store.documents())
     titles = TitleIndex.of(corpus.documents)
@@ -164,7 +164,7 @@ def ppr(
 def iterative(
     store: Store, *, encoder: str | Encoder = DEFAULT_ENCODER, rounds: int = 2, depth: int = 100
 ) -> Retriever:
-    """Hybrid, and hybrid again with the best sentence of the best hit added to the question."""
+    """Hybrid search, then again with the best sentence of the best hit added to the question."""
     first = hybrid(store, encoder=encoder)
     again = IterativeSearch(first, store, rounds=rounds)
     return ListFusion({"hybrid": first, "iterative": again}, fusion="rrf", depth=depth)
@@ -188,7 +188,7 @@ def _scored(
 ) -> Retriever:
     """Signals over all documents, read now; in a remote store, over each question's candidates.
 
-    With `neighbours`, documents that share an entity with the best candidates join them.
+    With `neighbours`, documents that share an entity with the best candidates are added.
     """
     if getattr(store, "distant", False):
         return CandidateRetriever(store, signals, weights=weights, neighbours=neighbours)

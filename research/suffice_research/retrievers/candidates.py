@@ -1,9 +1,9 @@
-"""The papers' retrievers over a few hundred candidates a question, for large or remote stores.
+"""The papers' retrievers over a few hundred candidates per question, for large or remote stores.
 
 Candidates are the best hits of the store's text search, with and without the question's own filter,
 and documents that share an entity with the best of them. The signals are the same as over a whole
-corpus, except for two: how rare a term is comes from a sample of the store (`Background`), since
-all candidates contain the question's words, and BM25 is the store's.
+corpus, with two exceptions: term rarity comes from a sample of the store (`Background`), since all
+candidates contain the question's words, and BM25 is the store's.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from suffice_research.retrievers.signals import Agreement, Analyzer, Background,
 __all__ = ["DEPTH", "SAMPLE", "CandidateRetriever", "CorpusSample", "Signals"]
 
 DEPTH = 200
-SAMPLE = 20_000  # documents for the rarity of terms
-BATCH = 16  # questions of one store query
+SAMPLE = 20_000  # documents to estimate term rarity
+BATCH = 16  # questions per store query
 SEEDS = 20  # candidates whose entities add others
-CARRIERS = 50  # documents that each entity adds
+CARRIERS = 50  # documents added per entity
 
 
 class CorpusSample:
-    """What all questions share: how rare terms are in a sample of the store, and its metadata."""
+    """Shared by all questions: term rarity in a sample of the store, and its metadata."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -178,7 +178,7 @@ class CandidateRetriever:
         return retriever.search([question], k=k, filters=None if filter is None else [filter])[0]
 
     def _carriers(self, candidates: Sequence[Sequence[Document]]) -> list[list[Document]]:
-        """Others that share an entity with the first few: they may have no word of the question."""
+        """Documents that share an entity with the first few, also without the question's words."""
         named = [
             dict.fromkeys(entity for one in some[:SEEDS] for entity in one.entities)
             for some in candidates
@@ -215,7 +215,7 @@ class _Agreement:
 
 
 class _StoreScores:
-    """Scores that the store gave; 0 for documents that it did not find."""
+    """Scores from the store; 0 for documents that it did not find."""
 
     def __init__(self, name: str, corpus: Corpus, scores: Mapping[DocId, float]) -> None:
         self.name = name

@@ -1,15 +1,15 @@
-"""The document graph of MAGAF 3.4, never materialised: which documents share metadata.
+"""The document graph of MAGAF 3.4, never materialised: documents that share metadata are linked.
 
 The weight of an edge is the sum of 1.00 for a shared entity, 0.20 for the same category, 0.15 for
 the same source, and 0.10 for dates within 7 days, else 0.04 within 30. Several shared entities
-weigh no more than one: the paper gives 1.00 "when they share the same entity", its relation types
-are what adds up, and its mean densities (0.462 and 0.625) lie below the 1.45 that this allows.
+weigh no more than one: the paper gives 1.00 "when they share the same entity", it adds up relation
+types, and its mean densities (0.462 and 0.625) are below the maximum of 1.45 that this allows.
 
-Category and source edges alone are quadratic in the documents, so these relations are kept as
-factors: B_r B_r' minus the diagonal, where B_r says which document carries which value. A product
-goes from documents to values and back; the date bands are differences of prefix sums over the days
-that occur. "At least one" does not factor, so the entity edges are looked up, seed by seed. A
-document with three entities takes about 100 bytes.
+Category and source edges alone are quadratic in the documents, so these relations are stored as
+factors: B_r B_r' minus the diagonal, where B_r maps documents to values. A product goes from
+documents to values and back; the date bands are differences of prefix sums over the days that
+occur. "At least one" does not factor, so the entity edges are looked up, seed by seed. A document
+with three entities takes about 100 bytes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Numbers = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """One value a document, as a number in [0, count); -1 where a document has none."""
+    """One value per document, as a number in [0, count); -1 if a document has none."""
 
     codes: Ints
     count: int
@@ -60,7 +60,7 @@ class DocumentGraph:
     ) -> DocumentGraph:
         """A graph without Document objects.
 
-        `days` are ordinals (UNDATED where unknown); `entities` is a sparse (documents, entities)
+        `days` are ordinals (UNDATED if unknown); `entities` is a sparse (documents, entities)
         matrix of ones.
         """
         graph = cls.__new__(cls)
@@ -97,7 +97,7 @@ class DocumentGraph:
 
     @property
     def nbytes(self) -> int:
-        """What the graph holds in memory."""
+        """The memory used by the graph."""
         matrices = (
             part
             for one in (self._entities, self._carriers)
@@ -111,9 +111,9 @@ class DocumentGraph:
     def propagate(self, scores: Numbers | sparse.csr_matrix, *, seeds: int = SEEDS) -> Scores:
         """Support from the strongest documents of each row for their neighbours.
 
-        Each row's `seeds` highest positive scores (ties in document order) travel once along the
-        edges; a seed is supported by the other seeds, not by itself. A row without a positive score
-        gives zeros. (questions, documents) -> the same shape.
+        Each row's `seeds` highest positive scores (ties in document order) are propagated once
+        along the edges; a seed is supported by the other seeds, not by itself. A row without a
+        positive score gives zeros. (questions, documents) -> the same shape.
         """
         start = self._strongest(scores, seeds)
         support = np.zeros(start.shape, dtype=np.float32)
@@ -126,7 +126,7 @@ class DocumentGraph:
     ) -> npt.NDArray[np.float64]:
         """Weighted density 2 * sum / (k (k - 1)) of sets of positions: (sets, k) -> (sets,).
 
-        Sets of different sizes end in -1. A set of fewer than two documents has density 0.
+        Sets of different sizes are padded with -1. A set of fewer than two documents has density 0.
         """
         sets = self._checked(positions)
         density = np.zeros(len(sets))
@@ -153,14 +153,15 @@ class DocumentGraph:
         result += table[:, calendar.codes]
         at = entries.row, entries.col
         result[at] -= entries.data * self._own[entries.col]
-        # Subtracting a document's own weight leaves rounding errors far below the lightest edge.
+        # Subtracting a document's own weight leaves rounding errors far below the smallest edge.
         result[at] *= result[at] > 1e-9 * entries.data
         return result
 
     def _entity_product(self, rows: sparse.csr_matrix) -> Numbers:
-        """What the seeds give to all documents that share an entity with them, themselves included.
+        """What the seeds give to all documents that share an entity with them, including
+        themselves.
 
-        The neighbours of a few seeds at a time: a popular entity has nearly all documents.
+        A few seeds at a time: a popular entity may be in nearly all documents.
         """
         result = np.zeros(rows.shape)
         seeds = np.unique(rows.indices)
@@ -173,7 +174,7 @@ class DocumentGraph:
         return result
 
     def _own_weight(self) -> npt.NDArray[np.float64]:
-        """The diagonal: what each document would weigh as its own neighbour."""
+        """The diagonal: the weight of each document as its own neighbour."""
         own: npt.NDArray[np.float64] = ENTITY * (np.diff(self._entities.indptr) > 0).astype(float)
         for weight, column in self._one_value:
             own += weight * (column.codes >= 0)
@@ -259,12 +260,12 @@ class GraphSignal:
         return self.spread(self._seeds.scores(questions))
 
     def spread(self, seed_scores: Numbers) -> Scores:
-        """The same from given seed scores."""
+        """The same, from given seed scores."""
         return self._graph.propagate(seed_scores, seeds=self._count)
 
 
 class _Calendar:
-    """The days that occur, and for each the span of days within a week and within a month."""
+    """The days that occur, and for each the range of days within a week and within a month."""
 
     def __init__(self, days: Ints) -> None:
         dated = days != UNDATED
@@ -282,7 +283,7 @@ class _Calendar:
         """What each day receives from the sums of all days: (rows, days + 1), the last for none."""
         sums = np.cumsum(np.pad(table[:, :-1], ((0, 0), (1, 0))), axis=1)
         week, month = (sums[:, last] - sums[:, first] for first, last in zip(self.first, self.last))
-        # Within a week is also within a month: what the wider band gives there must not count.
+        # A week lies within a month, so subtract what the wider band adds there.
         received = (WEEK - MONTH) * week + MONTH * month
         return np.pad(received, ((0, 0), (0, 1)))
 

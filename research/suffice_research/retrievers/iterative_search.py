@@ -1,7 +1,7 @@
-"""Iterative query expansion: search, read the best hit, and search again with what it says.
+"""Iterative query expansion: search, read the best hit, and search again with its best sentence.
 
 The simplest way to reach a second document that the question does not name, and the baseline for
-everything else.
+all other methods.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from suffice.types import DocId, Hit
 __all__ = ["IterativeSearch", "best_sentence"]
 
 DIGITS = 5
-MAX_CHARS = 20_000  # of a hit that are read for its best sentence
+MAX_CHARS = 20_000  # read per hit for its best sentence
 
 
 class IterativeSearch:
-    """The last of several searches, each with one more sentence: the best one of the next hit."""
+    """The last of several searches, each adding one more sentence: the best of the next hit."""
 
     def __init__(self, inner: Retriever, store: Store, *, rounds: int = 2) -> None:
         if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 2:
@@ -55,12 +55,12 @@ class IterativeSearch:
 
 
 def _round_score(hit: Hit) -> Hit:
-    """Without the last digits, in which a question alone differs from the same one in a batch."""
+    """Round off the last digits, which differ between single questions and batches."""
     return hit if hit.score is None else replace(hit, score=round(hit.score, DIGITS))
 
 
 def best_sentence(question: str, text: str) -> str:
-    """The first sentence that shares most words with the question; "" without a sentence."""
+    """The first sentence that shares the most words with the question; "" without a sentence."""
     words = set(tokens(question)) - STOP_WORDS
     found = sentences(text[:MAX_CHARS])
     return max(found, key=lambda one: len(words & set(tokens(one))), default="")

@@ -1,8 +1,9 @@
 """Personalised PageRank over mention links.
 
-As in HippoRAG, but the graph is who mentions whom, so no model is needed to build it. A walk starts
-at the documents whose titles the question names and at the best hits, follows links either way, and
-restarts now and then. All questions of a batch walk at once: a step is one sparse product.
+As in HippoRAG, but the graph consists of mentions, so no model is needed to build it. A walk starts
+at the documents whose titles the question names and at the best hits, follows links in both
+directions, and sometimes restarts. All questions in a batch walk at once: a step is one sparse
+product.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ __all__ = ["PageRank"]
 
 Floats = npt.NDArray[np.floating[Any]]
 RESTART = 0.5  # HippoRAG's: short walks, as chains of evidence are short
-STEPS = 24  # what is left of the first step then weighs less than 1e-7
-NAMED = 0.5  # share of the start that goes to named titles, where there are any
+STEPS = 24  # after these, the first step's remainder weighs less than 1e-7
+NAMED = 0.5  # share of the start for named titles, if there are any
 
 
 class PageRank:
@@ -59,7 +60,7 @@ class PageRank:
         self._step = _step_matrix(mentions, self._position)
 
     def scores(self, questions: Sequence[str]) -> Scores:
-        """(questions, documents), rows that sum to 1, or to 0 where no document matches."""
+        """(questions, documents), rows that sum to 1, or to 0 if no document matches."""
         scores = np.zeros((len(questions), len(self._position)), np.float32)
         for block in question_blocks(questions, len(self._position)):
             scores[block] = self._walk(self._starts(questions[block])).T
@@ -85,7 +86,7 @@ class PageRank:
         here = start
         for _ in range(STEPS if self.restart < 1 else 0):
             moved = self._step @ here
-            # A walk that reaches a document without links starts again.
+            # A walk that reaches a document without links restarts.
             moved += start * (here.sum(axis=0) - moved.sum(axis=0))
             here = self.restart * start + (1 - self.restart) * moved
         return here
@@ -103,14 +104,14 @@ def _step_matrix(mentions: MentionLinks, place: dict[str, int]) -> sparse.csr_ma
     joined = sparse.csr_matrix(
         (ones, (np.r_[ends[0], ends[1]], np.r_[ends[1], ends[0]])), shape=(len(place), len(place))
     )
-    joined.data[:] = 1  # documents that name each other are joined once
+    joined.data[:] = 1  # documents that name each other count once
     degree = np.asarray(joined.sum(axis=0)).ravel()
     scale = np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
     return sparse.csr_matrix(joined @ sparse.diags(scale))
 
 
 def _shares(hits: Sequence[Hit]) -> list[float]:
-    """Each hit's share of the start, by score; by reciprocal rank where scores are missing or 0."""
+    """Each hit's share of the start, by score; by reciprocal rank if scores are missing or 0."""
     scores = [max(hit.score or 0.0, 0.0) for hit in hits]
     if any(hit.score is None for hit in hits) or not sum(scores):
         scores = [1 / rank for rank in range(1, len(hits) + 1)]

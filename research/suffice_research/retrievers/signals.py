@@ -1,4 +1,4 @@
-"""The papers' signals: TF-IDF, metadata agreement, MAGAF's dense proxy, and signals blended."""
+"""The papers' signals: TF-IDF, metadata agreement, MAGAF's dense proxy, and blends of signals."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ __all__ = [
 
 Analyzer = Literal["word", "char"]
 
-# Character n-grams take a hundred times the memory of the text: the rest of a text is not read.
+# Character n-grams take a hundred times the memory of the text, so the rest is ignored.
 MAX_CHARS = 200_000
 SOURCE, CATEGORY, ENTITY, EXACT_DATE, SOURCE_STRING = 0.35, 0.15, 0.40, 0.20, 0.10
 
 
 def incidence(column: Column) -> sparse.csr_matrix:
-    """Which document carries which value: a sparse (documents, values) matrix of ones."""
+    """Which document has which value: a sparse (documents, values) matrix of ones."""
     codes = column.codes
     ones = np.ones(len(codes.values), dtype=np.float32)
     shape = (len(codes), len(column.values))
@@ -47,7 +47,7 @@ def incidence(column: Column) -> sparse.csr_matrix:
 
 @dataclass(frozen=True)
 class Background:
-    """How many of how many documents contain each term, for a corpus seen only in part."""
+    """Document frequencies of terms, for a corpus that is only partly known."""
 
     documents: int
     holders: Mapping[str, int]
@@ -75,10 +75,10 @@ class Background:
 class Tfidf:
     """Cosine similarity of TF-IDF vectors over title and text. Case and accents do not matter.
 
-    `analyzer` "word" cuts at punctuation and spaces; "char" takes character n-grams inside words,
-    padded with a space at both ends. Terms in more than `max_df` of the documents are left out,
-    unless that would leave none. How rare a term is comes from the corpus, or from a `background`
-    where the corpus is only a part of one.
+    `analyzer` "word" splits at punctuation and spaces; "char" uses character n-grams inside words,
+    padded with a space at both ends. Terms in more than `max_df` of the documents are dropped,
+    unless none would remain. Term rarity comes from the corpus, or from a `background` if this is
+    only part of a corpus.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Tfidf:
 
     def scores(self, questions: Sequence[str]) -> Scores:
         """(questions, documents), from 0 to 1; 0 where question and document share no term."""
-        if self._transform is None or not len(questions):  # scikit-learn refuses an empty list
+        if self._transform is None or not len(questions):  # scikit-learn rejects an empty list
             return np.zeros((len(questions), self._weights.documents), np.float32)
         return self._weights.product(self._transform(questions))
 
@@ -143,7 +143,7 @@ def _fit(
         try:
             weights = vectorizer.fit_transform(texts)
             return vectorizer.transform, weights
-        except ValueError:  # scikit-learn's only word for "no terms remain"
+        except ValueError:  # scikit-learn's error if no terms remain
             continue
     return None, sparse.csr_matrix((len(texts), 0), dtype=np.float32)
 
@@ -151,7 +151,7 @@ def _fit(
 def _fit_with_background(
     texts: list[str], max_df: float, vectorizer: Any, background: Background
 ) -> tuple[_Transform | None, sparse.csr_matrix]:
-    """The same, with the background's rarity of terms; each text is cut into terms once."""
+    """The same, with the background's term rarity; each text is tokenized once."""
     names = CountVectorizer().get_params()
     counter = CountVectorizer(**{name: vectorizer.get_params()[name] for name in names})
     try:
@@ -171,7 +171,7 @@ def _fit_with_background(
 class _TermWeights:
     """What each term adds to each document: (terms, documents), common terms as full rows.
 
-    A common term is in so many documents that adding its whole row is several times faster.
+    For a term in many documents, adding a full row is several times faster.
     """
 
     COMMON = 1 / 8  # of the documents: a full row takes at most four times the memory
@@ -207,10 +207,10 @@ class Agreement:
     """How well a document's metadata agrees with what the question names (MAGAF 3.4), 0 to 1.20.
 
     0.35 for its source, 0.15 for its category, 0.40 for one of its entities or its title, 0.20 for
-    its exact day. The paper's 0.10 "source-string adjustment for punctuation variants" is given
-    when the question has the whole name of the source once case, punctuation, spacing and a leading
-    "The" are dropped: "The Independent, Sports" earns it for "The Independent - Sports", while "The
-    Independent" alone earns 0.35 for every source that begins so.
+    its exact day. The paper's 0.10 "source-string adjustment for punctuation variants" is added if
+    the question has the whole name of the source, ignoring case, punctuation, spacing and a leading
+    "The": "The Independent, Sports" gets it for "The Independent - Sports", while "The Independent"
+    alone gets 0.35 for every source that starts with it.
     """
 
     name = "metadata"
@@ -229,7 +229,7 @@ class Agreement:
         return self.of_mentions(self._vocabulary.mentions(questions))
 
     def of_mentions(self, mentions: Sequence[Mentions]) -> Scores:
-        """The same for questions that were read before."""
+        """The same for questions that are already parsed."""
         days = [[day.isoformat() for day in one.days] for one in mentions]
         entities = self._carries("entities", [one.entities for one in mentions])
         titles = self._carries("title", [one.titles for one in mentions])
@@ -246,7 +246,7 @@ class Agreement:
         return scores
 
     def _carries(self, name: str, wanted: Sequence[Sequence[str]]) -> sparse.csr_matrix:
-        """Which documents carry one of the values each question names: (questions, documents)."""
+        """Which documents have one of the values each question names: (questions, documents)."""
         position, carriers = self._positions[name], self._carriers[name]
         pairs = [
             (row, position[value])
@@ -261,7 +261,7 @@ class Agreement:
 
 
 class Blend:
-    """Several signals as one: the weighted sum of each divided by its highest score."""
+    """Several signals as one: the weighted sum, each divided by its highest score."""
 
     def __init__(
         self, signals: Sequence[Signal], *, weights: Sequence[float], name: str = "blend"
@@ -270,7 +270,7 @@ class Blend:
         _, self._weights = check_fusion("sum", weights, len(self.signals))
 
     def scores(self, questions: Sequence[str]) -> Scores:
-        """(questions, documents), from 0 to the sum of the weights; 0 where no signal finds it."""
+        """(questions, documents), from 0 to the sum of the weights; 0 if no signal finds it."""
         parts = np.stack([signal.scores(questions) for signal in self.signals])
         return weighted_sum(parts, self._weights)
 
@@ -278,7 +278,7 @@ class Blend:
 class DenseProxy:
     """MAGAF's stand-in for a dense retriever: a blend, with ties broken by a perturbation.
 
-    The perturbation is drawn from a generator seeded with the sha256 of the question, so it is the
+    The perturbation comes from a generator seeded with the sha256 of the question, so it is the
     same in every process. A document that the blend does not find stays unfound.
     """
 

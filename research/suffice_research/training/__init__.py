@@ -1,1 +1,1 @@
-"""The code that makes the models that ship, from data and seed. The package never imports it."""
+"""The code that makes the shipped models from data and a seed. The package never imports it."""

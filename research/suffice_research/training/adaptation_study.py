@@ -1,14 +1,14 @@
-"""What a few yes and no bring: the standard gate as it ships, adapted on domains that it has not
-learned from, or on other questions of domains that it has.
+"""The effect of a few yes/no labels: the shipped standard gate, adapted on domains that it was not
+trained on, or on new questions of domains that it was trained on.
 
     python -m suffice_research.training.adaptation_study --data DIR --readings FILE --out FILE
 
-Of each domain some lists are labelled and all others are judged, again and again with other draws,
-by `suffice.gate.training.adapt_gate`, which is what `suffice adapt` uses. Reading takes the time:
-what the reader says is kept in the file of readings.
+In each domain some lists are labelled and all others are judged, repeatedly with other draws, by
+`suffice.gate.training.adapt_gate`, which `suffice adapt` uses. Reading takes most of the time, so
+the reader's output is stored in the file of readings.
 
-With `--prior` it measures instead how far level and scale are off on each data set by a gate of the
-others: the two variances in `suffice.gate.training`.
+With `--prior` it measures instead how far level and scale are off on each data set for a gate
+trained on the others: the two variances in `suffice.gate.training`.
 """
 
 from __future__ import annotations
@@ -78,17 +78,17 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 COUNTS = (30, 100, 200)
 DRAWS = 4
-QUESTIONS = 300  # of a data set, that lists are drawn of
-MIN_JUDGED = 40  # lists, of each draw
+QUESTIONS = 300  # per data set, to draw lists from
+MIN_JUDGED = 40  # lists per draw
 BINS = 10
 UNSEEN, KEPT = "unseen", "kept"
-# To reach: labels -> figure. AUROC is a gain, ECE a most; both of the mean over the domains.
+# Targets: labels -> figure. AUROC is a minimum gain, ECE a maximum; both for the mean over domains.
 AUROC_GAIN, MOST_ECE = {30: 0.03}, {30: 0.08, 100: 0.06}
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Lists of hits that are alike: ten of BM25, or (drawn) complete half of the time."""
+    """Similar lists of hits: ten from BM25, or (drawn) complete half of the time."""
 
     source: str
     kind: str  # of `GateData`: "", "drawn" or "single sentences"
@@ -99,7 +99,7 @@ class Domain:
 
 
 DOMAINS: Mapping[str, Sequence[Domain]] = {
-    # Neither the reader nor the gate has learned from them.
+    # Neither the reader nor the gate was trained on them.
     UNSEEN: (
         Domain("covidqa", ""),
         Domain("covidqa", "drawn"),
@@ -107,7 +107,7 @@ DOMAINS: Mapping[str, Sequence[Domain]] = {
         Domain("everyday", ""),
         Domain("everyday", "drawn"),
     ),
-    # Other questions of these were learned from; the words of these questions never were.
+    # Other questions of these domains were used for training, but never these texts.
     KEPT: (
         Domain("squad2", "drawn"),
         Domain("policyqa", ""),
@@ -119,7 +119,7 @@ DOMAINS: Mapping[str, Sequence[Domain]] = {
         Domain("tatqa", "drawn"),
     ),
 }
-# What an oracle weighs anew, beside the gate's log-odds: what its largest blocks say.
+# Inputs that an oracle reweighs, besides the gate's log-odds: the outputs of its largest blocks.
 BLOCKS = ("read_complete", "read_weakest", "fast_odds", "held", "s_mean")
 
 
@@ -127,23 +127,23 @@ BLOCKS = ("read_complete", "read_weakest", "fast_odds", "held", "s_mean")
 class DomainResult:
     """One domain, judged by gates that were adapted to other lists of it.
 
-    By number of labels, an array of (draws, lists): NaN where the list was labelled.
+    By number of labels, an array of (draws, lists): NaN if the list was labelled.
     """
 
     name: str
     seen: str
     complete: Floats  # (lists,)
-    before: Floats  # (lists,), by the gate as it ships
+    before: Floats  # (lists,), by the shipped gate
     answered_before: Floats
     p: Mapping[int, Floats]
     answered: Mapping[int, Floats]
-    oracle: Floats  # (lists,), by weights of BLOCKS that were fitted to these very lists
+    oracle: Floats  # (lists,), with weights of BLOCKS fitted to these same lists
 
     def judged(self, count: int) -> npt.NDArray[np.bool_]:
         return ~np.isnan(self.p[count])
 
     def probabilities(self, count: int, *, adapted: bool) -> Floats:
-        """(draws, lists); before, of the same lists."""
+        """(draws, lists); if not adapted, the shipped gate's for the same lists."""
         p = self.p[count]
         return p if adapted else np.where(np.isnan(p), np.nan, self.before)
 
@@ -154,7 +154,8 @@ class DomainResult:
 def draw_domains(
     data: GateData, gates: Sequence[Gate], *, most: int | None = None, seed: int = SEED
 ) -> dict[str, tuple[str, list[RetrievedQuestion]]]:
-    """The lists of each domain, and whether it was seen; none with a question that a gate knows.
+    """The lists of each domain, and whether it was seen; without questions that a gate was trained
+    on.
 
     Our everyday files that nothing was trained on are one domain.
     """
@@ -181,14 +182,14 @@ def draw_domains(
 
 
 def yes_or_no(case: RetrievedQuestion) -> LabelledQuestion:
-    """The list with a yes or a no, which is all that `adapt` is told."""
+    """The list with a yes or a no, which is all that `adapt` gets."""
     one = to_labelled_question(case)
     return LabelledQuestion(
         one.question, one.hits, complete=bool(case.complete), documents=one.documents
     )
 
 
-# ---- what labels bring
+# ---- the effect of labels
 
 
 def measure(
@@ -201,11 +202,11 @@ def measure(
     draws: int = DRAWS,
     seed: int = SEED,
 ) -> DomainResult:
-    """Adapt to so many random lists and judge the others; questions of the same words stay on one
-    side.
+    """Adapt to this many random lists and judge the others; questions with the same text stay on
+    one side.
     """
     complete = lists.complete.astype(float)
-    table = gate.model.base.describe(lists.batch).table  # of every adapted gate, too
+    table = gate.model.base.describe(lists.batch).table  # the same for every adapted gate
     before = _probabilities(gate.model, lists, table)
     _, group = np.unique(np.asarray(lists.groups, dtype=object).astype(str), return_inverse=True)
     p: dict[int, Floats] = {}
@@ -226,7 +227,7 @@ def measure(
                     card=gate.card,
                 )  # fmt: skip
                 model, policy = fitted.model, fitted.policy
-            except InputError:  # every one of so few has the same label: nothing to learn
+            except InputError:  # so few labels may all be equal: nothing to learn
                 pass
             judged = _probabilities(model, lists.where(away), table[away])
             p[count][draw, away] = judged
@@ -237,8 +238,8 @@ def measure(
 
 
 def best_weights(model: CalibratedModel, lists: TrainingSet, table: npt.NDArray[Any]) -> Floats:
-    """The log-odds of lists by the weights of BLOCKS that suit these very lists best."""
-    from sklearn.linear_model import LogisticRegression  # late: of the `fit` extra
+    """The log-odds of lists with the weights of BLOCKS that fit these same lists best."""
+    from sklearn.linear_model import LogisticRegression  # late: in the `fit` extra
 
     names = tuple(name for name in BLOCKS if name in model.profile.column)
     features = model.profile.standardize(table, names)
@@ -248,20 +249,20 @@ def best_weights(model: CalibratedModel, lists: TrainingSet, table: npt.NDArray[
 
 
 def _probabilities(model: CalibratedModel, lists: TrainingSet, table: npt.NDArray[Any]) -> Floats:
-    """(lists,), with the table that the base model makes of them."""
+    """(lists,), with the base model's feature table for them."""
     return np.asarray(sigmoid(model.log_odds(model.with_local(lists.batch, table))))
 
 
-# ---- how far a gate is off on a data set that it has not seen
+# ---- how far a gate is off on an unseen data set
 
 
 def level_variances(
     odds: Sequence[Floats], complete: Sequence[npt.NDArray[np.bool_]]
 ) -> tuple[float, float]:
-    """The variances of offset and slope under which the labels of these data sets are likeliest,
-    given the log-odds by gates that had not seen the set: empirical Bayes.
+    """The variances of offset and slope that make the labels of these data sets likeliest, given
+    the log-odds of gates that had not seen the set: empirical Bayes.
     """
-    from scipy.optimize import minimize  # late: of the `fit` extra
+    from scipy.optimize import minimize  # late: in the `fit` extra
 
     sets = [
         (np.column_stack([np.ones(len(one)), one]), labels.astype(float))
@@ -277,7 +278,7 @@ def level_variances(
     return float(np.exp(found.x[0])), float(np.exp(found.x[1]))
 
 
-# ---- figures, each the mean over the draws, from how often each list was drawn
+# ---- figures: means over the draws, computed from resample counts of the lists
 
 Statistic = Any  # (resamples, lists) to (resamples,)
 
@@ -296,8 +297,8 @@ def _metric(one: DomainResult, count: int, metric: Any, *, adapted: bool) -> Sta
 
 
 def _over_draws(values: Sequence[Floats]) -> Floats:
-    """(draws, resamples) to the mean over draws. Resamples draw these anew as well, the same before
-    and after: which lists were labelled is a part of the noise.
+    """(draws, resamples) to the mean over draws. The draws are resampled too, in the same way
+    before and after: which lists were labelled is part of the noise.
     """
     found = np.asarray(values)
     draws, resamples = found.shape
@@ -309,7 +310,7 @@ def _over_draws(values: Sequence[Floats]) -> Floats:
 
 
 def _right(one: DomainResult, count: int, *, adapted: bool) -> Statistic:
-    """The share answered where complete, and not answered where not."""
+    """The share of right decisions: complete lists answered, incomplete ones not."""
     answers = one.answered[count] if adapted else np.broadcast_to(
         one.answered_before, one.answered[count].shape
     )  # fmt: skip
@@ -342,7 +343,7 @@ def _debiased(one: DomainResult, count: int, *, adapted: bool = True) -> float:
 
 
 def _chance(one: DomainResult, count: int, *, adapted: bool = True) -> float:
-    """The ECE of a draw's probabilities, if every one were true."""
+    """The expected ECE of a draw's probabilities if all of them were true."""
     values = [
         ece_by_chance(p[~np.isnan(p)], bins=BINS, draws=100) or 0.0
         for p in one.probabilities(count, adapted=adapted)
@@ -352,7 +353,7 @@ def _chance(one: DomainResult, count: int, *, adapted: bool = True) -> float:
 
 def _figure(one: DomainResult, count: int, name: str, *, adapted: bool = True) -> Interval:
     statistic = _statistic(one, count, name, adapted=adapted)
-    if name == "ECE":  # resamples of a few lists are less calibrated than the lists
+    if name == "ECE":  # resamples of few lists are less calibrated than the lists
         return Interval(float(statistic(np.ones((1, len(one.complete))))[0]))
     return statistic_interval(statistic, len(one.complete))
 
@@ -365,7 +366,7 @@ def _gain(one: DomainResult, count: int, name: str) -> Difference:
 def _mean_of(
     found: Sequence[DomainResult], count: int, name: str, *, adapted: bool = True
 ) -> Statistic:
-    """The mean over domains; weights are of the lists of all of them, one after the other."""
+    """The mean over domains; weights cover the lists of all domains, concatenated."""
     ends = np.cumsum([len(one.complete) for one in found])
     parts = [
         (slice(end - len(one.complete), end), _statistic(one, count, name, adapted=adapted))
@@ -423,7 +424,7 @@ def adaptation_study(
 
 
 def _groups(found: Sequence[DomainResult], count: int) -> Iterator[tuple[str, list[DomainResult]]]:
-    """The domains that such a number of labels can be measured on: unseen, kept, all."""
+    """The domains on which this number of labels can be measured: unseen, kept, all."""
     able = [one for one in found if count in one.p]
     for seen in (UNSEEN, KEPT):
         if some := [one for one in able if one.seen == seen]:
@@ -512,7 +513,7 @@ def _curves(found: Sequence[DomainResult], counts: Sequence[int]) -> Curves:
 
 
 def _summary(found: Sequence[DomainResult]) -> Iterator[str]:
-    """Each figure to reach, and whether it was."""
+    """Each target, and whether it was reached."""
     for count, wanted in AUROC_GAIN.items():
         for seen, some in _groups(found, count):
             lists = sum(len(one.complete) for one in some)
@@ -583,7 +584,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_prior(args: argparse.Namespace, say: ProgressLog) -> None:
-    """A gate without each data set, and how far it is off on it."""
+    """Fit a gate without each data set, and measure how far it is off on it."""
     reader = CachedReader(Reader(), args.readings, progress=say.progress)
     data = GateData(args.data, only=args.only.split(",") if args.only else (), say=say)
     training = collect_training(data, STANDARD, seed=args.seed)

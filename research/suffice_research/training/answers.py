@@ -1,12 +1,12 @@
-"""How likely an answer of the reader is right: `python -m suffice_research.training.answers --data
-DIR` learns it, writes it beside the shipped reader, and measures it.
+"""How likely the reader's answer is right: `python -m suffice_research.training.answers --data
+DIR` learns it, stores it beside the shipped reader, and evaluates it.
 
-From questions of part `stack`, which the reader has not seen, each with a list that answers it and
-one that lacks a needed passage. On the second kind no answer is right: whoever answers there has
-guessed. An answer is right with a token F1 of 0.5, as SQuAD counts tokens. Lists are read as `ask`
-reads them: forms and roles are checked. Figures are of the parts `test` and `unseen`. The level from
-which `ask` answers is chosen on `stack` alone, where each source is judged by weights that were
-fitted without it: it must hold for kinds of questions that nobody has seen.
+It is learned from questions in part `stack`, which the reader has not seen, each with a list that
+answers it and one that lacks a needed passage. On the second kind every answer is wrong, a guess.
+An answer is right with a token F1 of 0.5, as SQuAD counts tokens. Lists are read as `ask` reads
+them: forms and roles are checked. Figures are for the parts `test` and `unseen`. The level from
+which `ask` answers is chosen on `stack` alone, where each source is judged by weights fitted
+without it: it must hold for unseen kinds of questions.
 """
 
 from __future__ import annotations
@@ -67,22 +67,22 @@ LIST_SIZE = 8
 RIGHT_F1 = 0.5
 BINS = 5
 DIRECTION = Path(__file__).resolve().parents[2] / "direction" / "pairs.jsonl"
-MIN_RIGHT = 0.75  # of the answers given, at the level that is chosen
-MIN_GIVEN = 5  # answers of a source that count when the level is chosen
+MIN_RIGHT = 0.75  # share of right answers among those given, at the chosen level
+MIN_GIVEN = 5  # answers that a source needs to count in the choice of the level
 LEVELS = np.arange(0.3, 0.96, 0.05)
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredList:
-    """A question with hits, its answers, and what the reader makes of them."""
+    """A question with hits, its gold answers, and the reader's answer."""
 
     source: str
     question: str
     hits: tuple[Passage, ...]
-    gold: tuple[str, ...]  # empty: nothing answers
-    answer: str = ""  # none where form or roles speak against it
+    gold: tuple[str, ...]  # empty: unanswerable
+    answer: str = ""  # none if its form or roles are wrong
     signs: tuple[float, ...] = ()
-    floor: float = 0.0  # of the probability, where the sentence states the answer
+    floor: float = 0.0  # minimum probability if the sentence states the answer
 
     @property
     def f1(self) -> float:
@@ -105,7 +105,7 @@ class AnsweredList:
 def draw_lists(
     cases: Sequence[Case], parts: Sequence[str], most: int, seed: int = SEED
 ) -> Iterator[AnsweredList]:
-    """Of each source at most so many questions: a complete list and one that lacks a passage."""
+    """At most `most` questions per source: a complete list and one that lacks a passage."""
     by_source: dict[str, list[Case]] = {}
     for case in cases:
         known = case.answers or case.yes is not None or not case.needed
@@ -126,7 +126,7 @@ def draw_lists(
             lacking = int(draw.integers(len(case.needed))) if case.needed else -1
             for complete in (True, False)[not case.needed :]:
                 kept = [one for n, one in enumerate(case.needed) if complete or n != lacking]
-                # What only seems to answer a question without an answer comes first.
+                # For an unanswerable question, passages that only seem to answer come first.
                 hits = [*kept, *others][: max(LIST_SIZE, len(kept))]
                 order = draw.permutation(len(hits)).tolist()
                 chosen = tuple(hits[n] for n in order)
@@ -134,8 +134,8 @@ def draw_lists(
 
 
 class KeptReader(Reader):
-    """A reader that keeps in a file what its network says: rules, weights and the level can be
-    tried on the same lists without reading them again.
+    """A reader that stores the network's output in a file, to try rules, weights and levels on the
+    same lists without reading again.
     """
 
     def __init__(self, folder: Path, file: Path) -> None:
@@ -178,23 +178,23 @@ def _read(one: AnsweredList) -> AnsweredList:
 
     def find(question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits) -> FoundAnswer:
         found, numbers = _READER[0].best_answer(question, titles, texts, fits)
-        if not signs:  # of the answer, not of a second look
+        if not signs:  # keep those of the first call, the answer
             signs[:] = numbers.tolist()
-        return found  # with a probability of 0: what the reading adds is the floor
+        return found  # with probability 0: the reading adds the floor
 
     passages = [
         passage_from_document(Document(str(at), hit.text, title=hit.title))
         for at, hit in enumerate(one.hits)
     ]
     reading = SpanReader(find).read(one.question, expected_answer_type(one.question), passages)
-    said = tuple(signs) or (0.0,) * len(ANSWER_SIGNS)  # none where a rule says yes or no
+    said = tuple(signs) or (0.0,) * len(ANSWER_SIGNS)  # none if a rule says yes or no
     return replace(one, answer=reading.answer or "", signs=said, floor=float(reading.score))
 
 
 def read_lists(
     lists: Sequence[AnsweredList], args: argparse.Namespace, say: ProgressLog
 ) -> list[AnsweredList]:
-    """What the reader makes of each, with a process for each core unless told."""
+    """The reader's answer to each list, by default with one process per core."""
     found = []
     spawn = get_context("spawn")
     with ProcessPoolExecutor(
@@ -207,7 +207,7 @@ def read_lists(
 
 
 def fit_weights(lists: Sequence[AnsweredList]) -> Floats:
-    """Of ANSWER_SIGNS, by logistic regression; every source counts alike."""
+    """Weights of ANSWER_SIGNS, by logistic regression; all sources weigh the same."""
     from sklearn.linear_model import LogisticRegression
 
     lists = [one for one in lists if one.answer]
@@ -227,7 +227,7 @@ def probabilities(lists: Sequence[AnsweredList], weights: Floats) -> Floats:
 
 
 def left_out_probabilities(lists: Sequence[AnsweredList]) -> Floats:
-    """Of each list, by weights that were fitted without its source."""
+    """For each list, with weights fitted without its source."""
     sources = np.array([one.source for one in lists])
     p = np.zeros(len(lists))
     for name in np.unique(sources):
@@ -238,9 +238,9 @@ def left_out_probabilities(lists: Sequence[AnsweredList]) -> Floats:
 
 
 def choose_level(lists: Sequence[AnsweredList], p: Floats) -> float:
-    """The lowest level from which enough of the answers given are right: in every source that has
-    enough of them to tell, and over all lists, of which half lack something, with one standard
-    error to spare.
+    """The lowest level from which enough of the given answers are right: in every source with
+    enough answers, and over all lists, of which half lack something, with a margin of one standard
+    error.
     """
     right, sources = np.array([one.right for one in lists]), np.array([one.source for one in lists])
     for level in LEVELS:
@@ -261,7 +261,7 @@ def choose_level(lists: Sequence[AnsweredList], p: Floats) -> float:
 
 
 def figures(lists: Sequence[AnsweredList], p: Floats, level: float) -> dict[str, Any]:
-    """Of each source, and how far the probability can be trusted."""
+    """Figures by source, and the calibration of the probability."""
     rows = {}
     for name in dict.fromkeys(one.source for one in lists):
         at = [n for n, one in enumerate(lists) if one.source == name]
@@ -302,12 +302,12 @@ def _mean(values: Any) -> float:
 
 
 def direction_lists(path: Path = DIRECTION) -> list[AnsweredList]:
-    """Each pair as two questions about one text: the second has no answer."""
+    """Each pair as two questions about one text; the second has no answer."""
     found = []
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         text = (Passage("", row["text"]),)
-        # The rules of `suffice.answering.roles` were written with the other pairs at hand.
+        # The rules of `suffice.answering.roles` were written with the other pairs in view.
         kept = int(row["id"].split("-")[1]) % 4 == 2
         name = f"direction/{'kept' if kept else 'read'}"
         found.append(AnsweredList(name, row["asked"], text, (row["answer"],)))
@@ -316,7 +316,7 @@ def direction_lists(path: Path = DIRECTION) -> list[AnsweredList]:
 
 
 def save_weights(weights: Floats, folder: Path) -> None:
-    """The reader's folder with these weights in it, the rest as it was."""
+    """Store these weights in the reader's folder; keep the rest."""
     manifest = open_artefact(folder, kind=READER_KIND, version=READER_VERSION, rebuild=REBUILD)
     about: Any = {"settings": manifest.settings, "inputs": manifest.inputs, "seed": manifest.seed}
     with new_artefact(folder, kind=READER_KIND, version=READER_VERSION, **about) as draft:

@@ -1,8 +1,8 @@
-"""Documents to ask about, and which of the questions that a language model asked are kept.
+"""Documents to ask about, and which questions of a language model to keep.
 
-A group is a question with its needed documents and look-alikes, as `reader_data` has them. A
-language model is tuned on the groups of part `learn`, asks further questions about their documents,
-and judges them: see `asked_model`. Nothing here needs torch or the data sets.
+A group is a question with its needed documents and look-alikes, from `reader_data`. A language
+model is tuned on the groups in part `learn`, asks further questions about their documents, and
+judges them: see `asked_model`. Nothing here needs torch or the data sets.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ __all__ = [
     "save_rows",
 ]
 
-# Groups of part `learn` from each public source; everyday has all of its cases.
+# Groups in part `learn` from each public source; everyday uses all of its cases.
 MOST: Mapping[str, int] = {
     "squad2": 2500, "policyqa": 1200, "hotpotqa": 1200, "multihop_rag": 800, "tatqa": 600,
     "2wiki": 300, "musique": 200,
 }  # fmt: skip
-MOST_JUDGED = 150  # groups for figures, of each public source
-DOCUMENTS, CHARACTERS = 10, 5000  # of a group at most; everyday may have more characters
-LOOK_ALIKES, FOUND = 2, 6  # of each kind in a public group; hits that these are drawn from
+MOST_JUDGED = 150  # groups for figures, per public source
+DOCUMENTS, CHARACTERS = 10, 5000  # per group at most; everyday may have more characters
+LOOK_ALIKES, FOUND = 2, 6  # of each kind per public group; hits to draw them from
 LEARN, STACK, TEST, UNSEEN = "learn", "stack", "test", "unseen"
 
-NOT_NEEDED, NEEDED = 0.25, 0.5  # probabilities between the two are unsure
-NOT_COMPLETE = 0.05  # below it, something is missing for sure
-NOTHING = 0.05  # the highest probability of a document, where nothing answers the question
-WORDS = (3, 45)  # of a question
-PLAIN_BYTES = 2_000_000  # a longer file is compressed
+NOT_NEEDED, NEEDED = 0.25, 0.5  # probabilities in between are uncertain
+NOT_COMPLETE = 0.05  # below it, something is certainly missing
+NOTHING = 0.05  # highest probability of a document if nothing answers the question
+WORDS = (3, 45)  # per question
+PLAIN_BYTES = 2_000_000  # a larger file is compressed
 
 
 @dataclass(frozen=True)
@@ -63,23 +63,23 @@ class Document:
 
 @dataclass(frozen=True)
 class Group:
-    case: int  # its number among all cases
+    case: int  # its index among all cases
     source: str
     part: str
     question: str
-    needed: tuple[int, ...]  # places among the documents
-    docs: tuple[Document, ...]  # as they are shown: half of the public ones without their titles
+    needed: tuple[int, ...]  # positions among the documents
+    docs: tuple[Document, ...]  # as shown: half of the public ones without titles
     keys: tuple[str, ...]  # `Passage.key` of each
 
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question about a group, the documents that it was to need, and how it was judged."""
+    """A question about a group, the documents it should need, and its judgement."""
 
     case: int
     needed: tuple[int, ...]
     question: str
-    p: tuple[float, ...] = ()  # of each document, that it is needed; of all, that they suffice
+    p: tuple[float, ...] = ()  # that each document is needed; that all together suffice
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def draw_groups(
     cases: Sequence[Case], retrieved: Sequence[Sequence[Passage]], shown: Collection[Passage],
     numbered: Collection[Passage],
 ) -> list[Group]:  # fmt: skip
-    """Groups in random order, from cases as `reader_data.hide_judged` leaves them. Those of part
-    `learn` hold passages of `shown` only, besides what their question needs.
+    """Groups in random order, from cases as `reader_data.hide_judged` returns them. Those in part
+    `learn` contain only passages from `shown`, besides what their question needs.
     """
     draw = np.random.default_rng(0)
     groups: list[Group] = []
@@ -139,7 +139,7 @@ def _look_alikes(
     case: Case, others: Sequence[Passage], hits: Sequence[Passage], shown: Collection[Passage],
     draw: np.random.Generator,
 ) -> list[Passage]:  # fmt: skip
-    """Some of the case's own look-alikes and some of what BM25 found."""
+    """Some of the case's own look-alikes and some of BM25's hits."""
     hard = [others[at] for at in draw.permutation(len(others))[:LOOK_ALIKES]]
     found = [
         one
@@ -157,9 +157,8 @@ def _look_alikes(
 def keep_questions(
     asked: Iterable[AskedQuestion], groups: Mapping[int, Group], known: Collection[str]
 ) -> tuple[list[KeptQuestion], Counter[str]]:
-    """The questions that are judged to need just the documents that they were to need, in the order
-    of their words, and how many were kept or left out for which reason. `known` are the words of
-    questions that the data sets have.
+    """The questions judged to need exactly the intended documents, sorted by text, and how many
+    were kept or dropped, by reason. `known` are the texts of questions in the data sets.
     """
     seen: set[tuple[int, str]] = set()
     kept: list[KeptQuestion] = []
@@ -182,7 +181,7 @@ def keep_questions(
 
 
 def _reason_against(one: AskedQuestion) -> str:
-    """Why a question is left out; nothing if it is kept."""
+    """Why a question is dropped; empty if it is kept."""
     if not WORDS[0] <= len(one.question.split()) <= WORDS[1] or "[" in one.question:
         return "form"
     needed = [one.p[at] for at in one.needed]
@@ -213,7 +212,7 @@ def _rows(path: Path, make: Callable[[Any], T]) -> list[T]:
 
 
 def save_rows(rows: Iterable[Group | AskedQuestion], path: Path) -> None:
-    """One by one: what was made stays where a later one fails."""
+    """Write rows one by one, so that earlier ones remain if a later one fails."""
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(asdict(row)) + "\n")
@@ -233,8 +232,8 @@ def load_questions(path: Path) -> list[AskedQuestion]:
 
 
 def save_kept(rows: Iterable[KeptQuestion], folder: Path) -> Path:
-    """`questions.jsonl` in the folder, or `questions.jsonl.gz` if that would be long. What is there
-    already stays where there is nothing to write.
+    """Write `questions.jsonl` in the folder, or `questions.jsonl.gz` if it would be large. Existing
+    files stay if there is nothing to write.
     """
     content = "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows).encode()
     if not content:

@@ -1,12 +1,12 @@
 """A language model that asks questions about documents, and judges which of them a question needs.
 
-It is tuned on groups (`asked_data`) for some seconds, in two tasks that mix:
+It is tuned on groups (`asked_data`) for some seconds, on a mix of two tasks:
 
     [1] Title: text ... Needed: 2, 4 Question:     the question follows
     [1] Title: text ... Question: ... 1? 2? all?   at each question mark, whether that document is
                                                    needed, and whether they suffice together
 
-Then it asks, or judges what was asked. Needs numpy, torch and tokenizers: it runs on the training
+Then it asks questions, or judges them. Needs numpy, torch and tokenizers; it runs on the training
 machine.
 """
 
@@ -37,12 +37,12 @@ from suffice_research.training.reader_training import auroc
 __all__ = ["AskingModel", "Tuning", "ask_all", "choose_needed", "judge_all", "other_half"]
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-EACH = 12  # questions about a group
-QUESTION = 48  # tokens of a question at most
-HEAT, BEST = 0.8, 60  # of the tokens that a question is drawn from
-ASKED_TOGETHER, JUDGED_TOGETHER = 64, 48  # groups
-FIGURES_ASKED, FIGURES_JUDGED = 150, 100  # groups of each source, for figures
-HEAD_RATE = 20  # the judging layer starts from nothing: it learns so many times faster
+EACH = 12  # questions per group
+QUESTION = 48  # maximum tokens per question
+HEAT, BEST = 0.8, 60  # temperature and number of tokens to sample from
+ASKED_TOGETHER, JUDGED_TOGETHER = 64, 48  # groups per batch
+FIGURES_ASKED, FIGURES_JUDGED = 150, 100  # groups per source, for figures
+HEAD_RATE = 20  # the judging layer starts untrained, so its learning rate is this much higher
 WARM_STEPS, POOL, SHORT_POOL = 20, 512, 64
 
 
@@ -50,10 +50,10 @@ WARM_STEPS, POOL, SHORT_POOL = 20, 512, 64
 class Tuning:
     seconds: float
     rate: float
-    asking: float  # the share of the examples that ask; the others judge
+    asking: float  # share of examples that ask; the others judge
     seed: int = 0
-    tokens: int = 10240  # in a batch
-    longest: int = 700  # tokens of an example
+    tokens: int = 10240  # per batch
+    longest: int = 700  # tokens per example
 
 
 class AskingModel(nn.Module):  # type: ignore[misc]
@@ -70,7 +70,7 @@ class AskingModel(nn.Module):  # type: ignore[misc]
 
 
 def load_model(file: GgufFile) -> AskingModel:
-    end = int(file.metadata["tokenizer.ggml.padding_token_id"])  # it also ends a question
+    end = int(file.metadata["tokenizer.ggml.padding_token_id"])  # also ends a question
     return AskingModel(load_decoder(file, DEVICE), load_tokenizer(file), end)
 
 
@@ -91,7 +91,7 @@ def asking_text(needed: Sequence[int]) -> str:
 
 
 def judging_ids(model: AskingModel, question: str, docs: int) -> tuple[list[int], list[int]]:
-    """What follows the documents, and the places in it where the model judges."""
+    """The tokens after the documents, and the positions where the model judges."""
     ids = model.ids(f"Question: {question}\n")
     places = []
     for name in (*range(1, docs + 1), "all"):
@@ -106,7 +106,7 @@ def judging_ids(model: AskingModel, question: str, docs: int) -> tuple[list[int]
 @dataclass(frozen=True)
 class Example:
     ids: list[int]
-    question: int = 0  # the place of the question to learn; 0: none
+    question: int = 0  # position of the question to learn; 0: none
     places: tuple[int, ...] = ()  # where the model judges
     labels: tuple[float, ...] = ()
 
@@ -134,7 +134,7 @@ def draw_example(
 def draw_batches(
     model: AskingModel, groups: Sequence[Group], tuning: Tuning
 ) -> Iterator[list[Example]]:
-    """Examples of about the same length, without end."""
+    """An endless stream of batches with examples of similar length."""
     draw = np.random.default_rng(tuning.seed)
     pool: list[Example] = []
     order: list[int] = []
@@ -166,7 +166,7 @@ def _half_precision() -> torch.autocast:
 
 
 def losses(model: AskingModel, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
-    """Of the questions' tokens, and of the judgements; 0 where there are none."""
+    """The losses of the questions' tokens and of the judgements; 0 if there are none."""
     with _half_precision():
         hidden = model.decoder(_padded([one.ids for one in examples], model.end))
     asked = [
@@ -194,7 +194,7 @@ def losses(model: AskingModel, examples: Sequence[Example]) -> tuple[Tensor, Ten
 
 
 def tune(model: AskingModel, groups: Sequence[Group], tuning: Tuning) -> None:
-    """Everything but the vectors of tokens learns, until the time is over."""
+    """Train everything except the token embeddings, until the time is over."""
     started = time.monotonic()
     model.train()
     model.decoder.tokens.requires_grad_(False)
@@ -238,7 +238,7 @@ def tune(model: AskingModel, groups: Sequence[Group], tuning: Tuning) -> None:
 def judge_lists(
     model: AskingModel, lists: Sequence[tuple[Sequence[Document], str]], together: int = 128
 ) -> list[np.ndarray]:
-    """Of each list of documents and question: the probability that each is needed, and of all."""
+    """For each list and question: the probability that each document is needed, and of all."""
     found: list[np.ndarray] = [np.zeros(0)] * len(lists)
     order = sorted(range(len(lists)), key=lambda at: len(document_text(lists[at][0])))
     for start in range(0, len(order), together):
@@ -257,8 +257,8 @@ def judge_lists(
 
 
 def print_figures(model: AskingModel, groups: Sequence[Group], most: int) -> None:
-    """AUROC of completeness and of needed hits by source: each question with everything that it
-    needs, and with one document of it missing. The model was not tuned on these parts.
+    """AUROC of completeness and of needed hits by source: each question with everything it needs,
+    and with one needed document missing. The model was not tuned on these parts.
     """
     for part in ("test", "unseen"):
         by_source: dict[str, list[Group]] = {}
@@ -297,7 +297,7 @@ def _two_lists(group: Group, draw: np.random.Generator) -> Iterator[list[int]]:
 
 
 def choose_needed(docs: int, draw: np.random.Generator, each: int = EACH) -> list[tuple[int, ...]]:
-    """The documents that each question is to need: half of them one, then two, three or none."""
+    """The documents that each question should need: for half one, then two, three or none."""
     found: list[tuple[int, ...]] = []
     singles = draw.permutation(docs).tolist()
     for at in range(each):
@@ -318,7 +318,7 @@ def ask(
     model: AskingModel, groups: Sequence[Group], needed: Sequence[Sequence[tuple[int, ...]]],
     seed: int,
 ) -> list[AskedQuestion]:  # fmt: skip
-    """A question for each choice of needed documents; empty where it did not come to an end."""
+    """A question for each choice of needed documents; empty if it was not finished."""
     torch.manual_seed(seed)
     heads = [model.ids(document_text(group.docs)) for group in groups]
     wanted = [model.ids(asking_text(one)) for row in needed for one in row]
@@ -350,7 +350,7 @@ def _text(model: AskingModel, ids: list[int]) -> str:
 def ask_all(
     path: Path, groups: Sequence[Group], tuning: Tuning, most: int
 ) -> Iterator[AskedQuestion]:
-    """Tune on the groups of part `learn`, then ask about so many of them, drawn at random."""
+    """Tune on the groups in part `learn`, then ask about a random `most` of them."""
     learn = [one for one in groups if one.part == "learn"]
     model = _tuned(open_gguf(path), learn, groups, tuning, FIGURES_ASKED)
     draw = np.random.default_rng(3)
@@ -370,7 +370,7 @@ def _tuned(
 ) -> AskingModel:
     if DEVICE == "cuda":
         torch.backends.cuda.matmul.allow_tf32 = True
-        torch.backends.cuda.enable_cudnn_sdp(False)  # it prepares itself anew for every shape
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it re-initializes for every shape
     torch.manual_seed(0)
     model = load_model(file)
     tune(model, learn, tuning)
@@ -385,7 +385,7 @@ def _tuned(
 
 def other_half(question: str) -> int:
     """Which of two models judges a group: 0 or 1. It was tuned on the groups that the other one
-    judges. Groups of the same question are judged by the same one.
+    judges. Groups with the same question are judged by the same model.
     """
     first = " ".join(sorted(question.lower().split())[:3])
     return sum(map(ord, first)) % 2
@@ -420,7 +420,7 @@ def judge(
 def judge_all(
     path: Path, groups: Sequence[Group], asked: Sequence[AskedQuestion], tuning: Tuning
 ) -> Iterator[AskedQuestion]:
-    """Each half of the questions, judged by a model that was tuned on the other half's groups."""
+    """Judge each half of the questions with a model that was tuned on the other half's groups."""
     file = open_gguf(path)
     learn = {one.case: one for one in groups if one.part == "learn"}
     questions: dict[int, list[AskedQuestion]] = {}

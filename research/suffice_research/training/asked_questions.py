@@ -1,12 +1,12 @@
 """Further questions for the reader, asked and judged by a language model:
 `python -m suffice_research.training.asked_questions STEP --help`.
 
-    groups   documents that go together, from the cases of `reader_data`
+    groups   documents that belong together, from the cases of `reader_data`
     ask      tune the model on groups, and let it ask about their documents (GPU)
-    judge    which documents each question needs: a model tuned on the other half of the groups
-             says so, because one that knows a group by heart names its needed documents
-             whatever the question (GPU)
-    keep     write the questions whose judgement is sure to `research/asked`
+    judge    which documents each question needs, by a model tuned on the other half of the
+             groups: a model that has memorized a group names its needed documents whatever
+             the question (GPU)
+    keep     write the questions with a confident judgement to `research/asked`
 
 The model is Qwen2.5-Coder-1.5B-Instruct as a GGUF file (Q4_K_M, Apache-2.0). The GPU steps need
 numpy, torch and tokenizers.
@@ -29,7 +29,7 @@ from suffice_research.training.asked_data import (
 )
 from suffice_research.training.sources import exit_code, normalize_words
 
-GROUPS_ASKED = 5632  # groups that the model asked about: 200 seconds of an H200
+GROUPS_ASKED = 5632  # groups to ask about: 200 seconds on an H200
 
 
 def _groups(args: argparse.Namespace) -> None:

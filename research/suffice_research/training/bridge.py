@@ -1,8 +1,8 @@
-"""Make the ranker of `bridge` that ships: `python -m suffice_research.training.bridge --data DIR`;
-with `--study FILE` judge it.
+"""Make the shipped ranker of `bridge`: `python -m suffice_research.training.bridge --data DIR`;
+with `--study FILE` evaluate it.
 
 The same data and seed give the same bytes. Questions come from five data sets;
-`suffice.evaluation.bridge_training` says what is learned from them.
+`suffice.evaluation.bridge_training` describes the training.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from suffice_research.training.sources import ProgressLog, chosen_sources, exit_
 
 __all__ = ["main"]
 
-# Questions of each data set to learn from, at most. News are few: their links say less, and they
-# must not drown the others.
+# Maximum training questions per data set. Fewer for news, whose links tell less and must not
+# dominate.
 LEARNED: Mapping[str, int] = {
     "hotpotqa": 800,
     "2wikimultihopqa": 800,

@@ -1,9 +1,9 @@
-"""What the ranker of `bridge` learns from and is judged on, with titles and without.
+"""Training and evaluation data for the ranker of `bridge`, with titles and without.
 
-A data set without titles has the same questions over the same texts. Questions of the same words
-are in the same fold, so neither form teaches what the other is judged on. Our everyday texts are
-pooled into one corpus without titles; the ranker learns from questions of the parts `learn` and
-`stack` over the texts of those parts, and is judged on those of `test` and `unseen` over all texts.
+A data set without titles has the same questions over the same texts. Questions with the same text
+are in the same fold, so neither form trains on what the other is evaluated on. Our everyday texts
+are pooled into one corpus without titles. The ranker is trained on questions in the parts `learn`
+and `stack` over the texts of those parts, and evaluated on `test` and `unseen` over all texts.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def untitled(dataset: Dataset) -> Dataset:
 
 
 def everyday_learned(folder: Path) -> Dataset:
-    """Everyday questions that the ranker may learn from, over texts that no judged case brings."""
+    """Everyday questions to train the ranker on, over texts that no evaluated case adds."""
     return _pooled(list(everyday_cases(folder)), shown=(LEARN, STACK), asked=(LEARN, STACK))
 
 
@@ -58,9 +58,9 @@ def everyday_judged(folder: Path) -> Dataset:
 
 
 def _pooled(cases: Collection[Case], *, shown: Collection[str], asked: Collection[str]) -> Dataset:
-    """One corpus of the texts of some parts, each text once, without titles."""
+    """One corpus of the texts in some parts, without duplicates and titles."""
     ids: dict[str, DocId] = {}
-    questions: dict[str, GoldQuestion] = {}  # some are asked twice
+    questions: dict[str, GoldQuestion] = {}  # some occur twice
     for case in cases:
         if case.part in shown:
             for passage in (*case.needed, *case.distractors):

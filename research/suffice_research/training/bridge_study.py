@@ -1,8 +1,7 @@
-"""The figures of `bridge`: by folds over questions, on a data set that was left out, and why
-questions fail.
+"""The figures of `bridge`: by folds over questions, on a left-out data set, and why questions fail.
 
-`python -m suffice_research.training.bridge --data DIR --study FILE` runs it. Every figure to reach
-stands beside the one measured.
+`python -m suffice_research.training.bridge --data DIR --study FILE` runs it. Every target is shown
+beside the measured figure.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from suffice.types import DocId
 
 __all__ = ["FLOORS", "bridge_study", "failure_cause"]
 
-NEWS = ("multihop_rag", "controlled")  # judged at 4, beside hybrid-metagraph
-# recall@5 and complete@5 to reach by folds; a left-out data set is to stay within NEAR of what was
-# reached.
+NEWS = ("multihop_rag", "controlled")  # evaluated at 4, against hybrid-metagraph
+# Targets for recall@5 and complete@5 by folds; a left-out data set should stay within NEAR of the
+# result by folds.
 FLOORS: Mapping[str, tuple[float, float]] = {
     "2wikimultihopqa": (0.98, 0.96),
     "hotpotqa": (0.93, 0.87),
@@ -50,14 +49,14 @@ Say = Callable[[str], None]
 
 
 def depth(name: str) -> int:
-    """How many documents are judged."""
+    """How many documents are evaluated."""
     return 4 if name in NEWS else 5
 
 
 @dataclass(frozen=True)
 class _DatasetResult:
-    """One data set: what was chosen by folds, with the set left out, and by the ranker that was
-    never fitted.
+    """One data set: the documents chosen by folds, with the set left out, and by an unfitted
+    ranker.
     """
 
     training: BridgeQuestions
@@ -84,7 +83,7 @@ def bridge_study(
     say: Say,
     failures: int = 0,
 ) -> Study:
-    """Fit and judge by folds over the questions of all data sets together, then with each left out."""
+    """Evaluate by folds over the questions of all data sets, then with each data set left out."""
     started = time.perf_counter()
     folds = [one.folds(seed) for one in training]
     by_folds: list[dict[int, list[DocId]]] = [{} for _ in training]
@@ -224,7 +223,7 @@ CAUSES = {
 def failure_cause(
     pool: CandidatePool, gold: frozenset[DocId], found: Sequence[DocId], k: int
 ) -> str:
-    """The first of CAUSES that holds for an incomplete question; the pool holds what was chosen."""
+    """The first of CAUSES that applies to an incomplete question; the pool holds the choice."""
     if len(gold) > k:
         return "more gold than places"
     missing = [one for one in gold if one not in found]
@@ -245,8 +244,8 @@ def failure_cause(
 
 
 def _count_causes(training: BridgeQuestions, found: Ids, shown: int) -> dict[str, int]:
-    """How many incomplete questions have each cause; the first `shown` of them are printed to be
-    read.
+    """How many incomplete questions have each cause; the first `shown` of them are
+    printed.
     """
     counted: Counter[str] = Counter()
     for example, pool, ids in zip(training.questions, training.pools, found):

@@ -1,9 +1,9 @@
 """Make the ranker of `bridge` for texts without titles:
-`python -m suffice_research.training.bridge_untitled --data DIR`; with `--study FILE` judge it.
+`python -m suffice_research.training.bridge_untitled --data DIR`; with `--study FILE` evaluate it.
 
-It learns from three data sets with all titles removed and from our everyday texts, which have none
-(`suffice_research.training.bridge_data`). The same data and seed give the same bytes. The ranker for
-documents with titles is made by `suffice_research.training.bridge`.
+It is trained on three data sets with all titles removed and on our everyday texts, which have none
+(`suffice_research.training.bridge_data`). The same data and seed give the same bytes.
+`suffice_research.training.bridge` makes the ranker for documents with titles.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ __all__ = ["main", "untitled_study"]
 
 LEARNED: Mapping[str, int] = {"hotpotqa": 250, "2wikimultihopqa": 250, "musique": 250}
 LEARNED_EVERYDAY = 1000
-JUDGED, JUDGED_EVERYDAY = 150, 400  # other questions, of each
-BEST, OTHERS = 24, 6  # candidates of a state: fewer than with titles, so that a study takes minutes
+JUDGED, JUDGED_EVERYDAY = 150, 400  # other questions, per data set
+BEST, OTHERS = 24, 6  # candidates per state: fewer than with titles, so that a study takes minutes
 DEPTH = 5
-ABOVE_HYBRID = 0.10  # complete@5 of everyday questions, at least
+ABOVE_HYBRID = 0.10  # minimum gain in complete@5 on everyday questions
 Ids = list[list[DocId]]
 Say = Callable[[str], None]
 
@@ -143,7 +143,7 @@ def untitled_study(
     seed: int,
     say: Say,
 ) -> Study:
-    """Judge a ranker on questions that it has not learned from, beside hybrid."""
+    """Evaluate a ranker on questions that it was not trained on, against hybrid."""
     started = time.perf_counter()
     tables = (_everyday_table(ranker, everyday, seed, say), _wiki_table(ranker, judged, seed, say))
     return Study(
@@ -219,7 +219,7 @@ def _everyday_table(ranker: Ranker, one: BridgeQuestions, seed: int, say: Say) -
 
 
 def _both(ranker: Ranker, one: BridgeQuestions) -> tuple[Ids, Ids]:
-    """What the ranker chooses and what hybrid finds for each question."""
+    """The ranker's choice and hybrid's hits for each question."""
     hybrid = RETRIEVERS.get("hybrid")(one.bridge.store, encoder=one.bridge.encoder)
     hits = hybrid.search([example.question.text for example in one.questions], k=DEPTH)
     ours = one.choose(ranker, np.arange(len(one.questions)), DEPTH)

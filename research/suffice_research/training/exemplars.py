@@ -1,10 +1,10 @@
-"""Make the bank of plans that ships with the package: `python -m
+"""Make the shipped bank of plans: `python -m
 suffice_research.training.exemplars DATA`.
 
-DATA holds musique/ and 2wikimultihopqa/ as published. MuSiQue's people wrote sub-questions (or a
+DATA has musique/ and 2wikimultihopqa/ as published. MuSiQue's annotators wrote sub-questions (or a
 relation: "X >> employer"), 2WikiMultiHopQA has chains of facts; both become plain questions with
-"#1" for earlier answers. Only questions and their parts are taken: no answer, no passage. A few for
-each number of hops and each kind are enough to show the form, and the choice is by a hash, not by a
+"#1" for earlier answers. Only questions and their parts are used: no answer, no passage. A few for
+each number of hops and each kind are enough to show the form, and a hash chooses them, not a
 person.
 """
 
@@ -24,7 +24,7 @@ from suffice.storage import write_atomically
 
 __all__ = ["from_2wiki", "from_musique", "make"]
 
-EACH = 24  # exemplars of one kind, number of hops and source
+EACH = 24  # exemplars per kind, number of hops and source
 _KINDS = {
     "compositional": "bridge",
     "inference": "bridge",
@@ -58,7 +58,7 @@ def question_of(relation: str, subject: str) -> str:
 
 
 def from_musique(records: Sequence[Mapping[str, Any]]) -> Iterator[Exemplar]:
-    """Its decompositions; a relation after ">>" becomes a question."""
+    """MuSiQue's decompositions; a relation after ">>" becomes a question."""
     for record in records:
         steps = []
         for part in record["question_decomposition"]:
@@ -73,7 +73,7 @@ def from_musique(records: Sequence[Mapping[str, Any]]) -> Iterator[Exemplar]:
 
 
 def from_2wiki(records: Sequence[Mapping[str, Any]]) -> Iterator[Exemplar]:
-    """Its evidence: a fact a step, "#1" where the subject is an earlier fact's object, and a
+    """2Wiki's evidence: one fact per step, "#1" if the subject is an earlier fact's object, and a
     comparison at the end.
     """
     for record in records:
@@ -104,7 +104,7 @@ def _plain(name: str) -> str:
 
 
 def make(data: Path, path: Path = SHIPPED_PLANS) -> ExemplarBank:
-    """Choose, check and write; an exemplar whose steps are no plan is left out."""
+    """Choose, check and write; skip exemplars whose steps are not a valid plan."""
     musique = json.loads((data / "musique" / "musique.json").read_text(encoding="utf-8"))
     wiki = json.loads(
         (data / "2wikimultihopqa" / "2wikimultihopqa.json").read_text(encoding="utf-8")
@@ -131,8 +131,8 @@ def make(data: Path, path: Path = SHIPPED_PLANS) -> ExemplarBank:
 
 
 def _is_plan(one: Exemplar) -> bool:
-    """Also its last step must rest on the others: where the data spell a name in two ways, the
-    chain is broken.
+    """Whether the steps form a plan whose last step depends on the others: if the data spell a name
+    in two ways, the chain is broken.
     """
     if "#" not in one.steps[-1] or any(
         "#" not in step for step in one.steps[1:] if one.kind == "bridge" and one.hops == 2

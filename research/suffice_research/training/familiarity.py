@@ -1,11 +1,11 @@
-"""How well the gate knows its depth: `python -m suffice_research.training.familiarity --data DIR`.
+"""How familiarity and intervals work: `python -m suffice_research.training.familiarity --data DIR`.
 
-For each data set, a gate that has not learned from it: of the data sets that the shipped gate knows
-the recipe without that one, of the unseen domains the shipped gate itself. It measures how well
-familiarity tells the set from the training questions, how many of its verdicts are of low
-familiarity, and in how many groups of verdicts of similar p the share of complete lists lies in the
-mean interval: as calibrated, and widened by familiarity. docs/results/gate.md is made from the
-study that it writes with `--out`.
+Each data set is judged by a gate that was not trained on it: for training sets, the shipped recipe
+without that set; for unseen domains, the shipped gate. It measures how well familiarity tells the
+set from the training questions, how many of its verdicts have low familiarity, and in how many
+groups of verdicts with similar p the share of complete lists lies in the mean interval: as
+calibrated, and widened by familiarity. docs/results/gate.md is generated from the study written
+with `--out`.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ from suffice_research.training.sources import SEED, ProgressLog, exit_code
 __all__ = ["Depth", "familiarity_study", "judge", "main"]
 
 LEFT_OUT, SEEN, UNSEEN = "left out", "seen", "unseen"
-TO_COVER = 0.9  # of the groups of left-out and of unseen domains: what the shift is chosen for
+TO_COVER = 0.9  # of the groups in left-out and unseen domains: the target when choosing the shift
 Floats = npt.NDArray[np.floating[Any]]
 
 
 def _auroc(near: Floats, far: Floats) -> float:
-    """The chance that one of the far is beyond one of the near."""
+    """The probability that a far one is beyond a near one."""
     from sklearn.metrics import roc_auc_score
 
     unseen = np.repeat([0, 1], [len(near), len(far)])
@@ -66,13 +66,13 @@ def _auroc(near: Floats, far: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """What familiarity and the interval are worth on the lists of one set."""
+    """The quality of familiarity and the interval on the lists of one set."""
 
     name: str
     seen: str
     lists: int
     auroc: float  # of familiarity, between this set and the training questions
-    low: float  # share of verdicts of low familiarity
+    low: float  # share of verdicts with low familiarity
     calibrated: GroupCoverage
     widened: GroupCoverage
 
@@ -88,7 +88,7 @@ def judge(gate: Gate, name: str, seen: str, lists: Sequence[RetrievedQuestion]) 
     odds = gate.model.log_odds(gate.model.describe(batch).table)
     p, before = sigmoid(odds), gate.interval.apply(odds)
     familiarity = gate.forms.measure(batch).values
-    usual = np.linspace(0, 1, len(lists))  # what training questions have
+    usual = np.linspace(0, 1, len(lists))  # familiarity of training questions is uniform
     complete = np.array([one.complete for one in lists], dtype=bool)
     after = gate.widened(odds, familiarity)
     return Depth(
@@ -103,7 +103,7 @@ def judge(gate: Gate, name: str, seen: str, lists: Sequence[RetrievedQuestion]) 
 
 
 class GatesOfSets:
-    """The shipped recipe over these data sets or all but one; the texts are looked at once."""
+    """The shipped recipe over these data sets or all but one; features are computed once."""
 
     def __init__(
         self, training: Mapping[str, Sequence[RetrievedQuestion]], encoders: Encoders, preset: str
@@ -138,7 +138,7 @@ SAYS = (
 def familiarity_study(
     found: Sequence[Depth], *, settings: Mapping[str, Any], seconds: float
 ) -> Study:
-    """Tables of the measured sets, and whether the interval holds what it says."""
+    """Tables of the measured sets, and whether the interval keeps its promise."""
     return Study(
         name="familiarity",
         title="How well the gate knows its depth",

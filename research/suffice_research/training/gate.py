@@ -1,14 +1,14 @@
-"""Make the gates that ship: `python -m suffice_research.training.gate --data DIR`, with `--preset
+"""Make the shipped gates: `python -m suffice_research.training.gate --data DIR`, with `--preset
 fast` the one without a reader.
 
-The same data and seed give the same bytes. Lessons come from thirteen data sets, several retrievers
-and several cut-offs, see `gate_data`: the gate has seen one-document questions and chains, short
-and long lists, with and without titles, and scores of unlike scale. Each data set gives at most so
-many questions, and in the ensemble's steady part each counts alike.
+The same data and seed give the same bytes. The training data come from thirteen data sets, several
+retrievers and several cut-offs, see `gate_data`: single-document questions and chains, short and
+long lists, with and without titles, and scores on different scales. Each data set contributes a
+limited number of questions, and in the ensemble's steady part all have the same weight.
 
-With `--study FILE` it also measures everything that is said of the gate; `make docs` makes the
-results page and the model card of that file. Reading takes the time: with `--readings FILE` what
-the reader says is kept, so that a second run is quick.
+With `--study FILE` it also measures all figures of the gate; `make docs` generates the results page
+and the model card from that file. Reading takes most of the time: with `--readings FILE` the
+reader's output is stored, so that a second run is fast.
 """
 
 from __future__ import annotations
@@ -41,19 +41,20 @@ from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
 __all__ = ["EVERYDAY_SHARE", "JUDGED", "QUESTIONS", "collect_training", "main", "train_gate"]
 
-QUESTIONS = {STANDARD: 160, FAST: 700}  # of a data set, at most; reading takes its time
-EVERYDAY_SHARE = 5  # our own cases are as people ask: five times as many
-LISTS = 1  # that are retrieved for a question; as many are drawn
-DRAWN = {"squad2", "policyqa", "tatqa"}  # judged on drawn lists as well
-JUDGED = 400  # questions of a data set that the figures are measured on, at most
+QUESTIONS = {STANDARD: 160, FAST: 700}  # per data set, at most; reading takes time
+EVERYDAY_SHARE = 5  # our own cases resemble real questions: five times as many
+LISTS = 1  # retrieved lists per question; as many are drawn
+DRAWN = {"squad2", "policyqa", "tatqa"}  # also evaluated on drawn lists
+JUDGED = 400  # questions per data set for the figures, at most
 
 
 def collect_training(
     data: GateData, preset: str, *, questions: int | None = None, seed: int = SEED
 ) -> dict[str, list[RetrievedQuestion]]:
-    """The lists of every data set that a gate of this preset learns from.
+    """The lists of every data set for training a gate of this preset.
 
-    A gate with a reader learns from no question that the reader knows: it would trust it too much.
+    A gate with a reader is not trained on questions that the reader was trained on: it would trust
+    the reader too much.
     """
     most = questions or QUESTIONS[preset]
     if preset == FAST:
@@ -84,26 +85,26 @@ def train_gate(
 
 
 def fast_of_learned(data: GateData, *, questions: int, seed: int = SEED) -> FastGate:
-    """A fast gate that knows no question which the standard gate learns from, or is judged on."""
+    """A fast gate without the questions that the standard gate is trained or evaluated on."""
     chains = data.chains(parts=(LEARN,), questions=questions, seed=seed)
     return FastGate("of the part learn", train_gate(chains, preset=FAST, seed=seed).model)
 
 
 def fold_parts(preset: str) -> tuple[str, ...]:
-    """The questions that gates of one data set are fitted and judged on: with a reader none that it
-    or its fast gate has learned from.
+    """The questions on which gates of one data set are fitted and evaluated: with a reader, none
+    that it or its fast gate was trained on.
     """
     return (STACK, TEST) if preset == STANDARD else (LEARN, STACK, TEST)
 
 
 def shipped(gate: Gate, reader: Reader) -> Gate:
-    """The standard gate with the reader and the fast gate that ship; the latter knows more."""
+    """The standard gate with the shipped reader and fast gate, which is trained on more data."""
     encoders = replace(gate.encoders, reader=reader, fast=FastGate.open())
     return replace(gate, encoders=encoders, card={**gate.card, **encoders.names})
 
 
 def read_ahead(reader: CachedReader | None, *lists: Sequence[RetrievedQuestion]) -> None:
-    """Read all lists, with a process for each core."""
+    """Read all lists, with one process per core."""
     if reader is not None:
         examples = [to_labelled_question(one) for members in lists for one in members]
         reader.read_all(examples, k=max(KS))
@@ -218,7 +219,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
 
 
 def _source_record(name: str, drawn: Sequence[RetrievedQuestion]) -> dict[str, object]:
-    """A data set for the card: what it is and what was drawn of it."""
+    """A data set for the card: its description and what was drawn from it."""
     return {
         "name": name,
         "licence": LICENCES[name],

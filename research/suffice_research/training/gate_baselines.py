@@ -1,14 +1,14 @@
-"""The standard gate beside what else could say whether a list is complete, on the same lists:
+"""The standard gate compared with other predictors of completeness, on the same lists:
 `python -m suffice_research.training.gate_baselines --data DIR --readings FILE --scores DIR`.
 
-Beside it stand the ms-marco cross-encoder (its best hit, the mean of its hits, all hits as one
-text), the first score of BM25, and the number of hits, which knows nothing. Each is calibrated on
-other lists, as the gate is. Two more questions are answered here: what a gate reaches that was
-fitted on one data set, as `suffice fit` does it, and what is lost where a store keeps no titles.
+The baselines are the ms-marco cross-encoder (its best hit, the mean of its hits, all hits as one
+text), the first score of BM25, and the number of hits, an uninformed baseline. Each is calibrated
+on other lists, like the gate. Two more questions are answered here: what a gate achieves that was
+fitted on one data set with `suffice fit`, and the loss if a store has no titles.
 
-Reading takes the time. `--readings` and `--scores` keep what the reader and the cross-encoder said,
-so that a run which was stopped goes on where it was. docs/results/gate.md is made from what `--out`
-writes.
+Reading takes most of the time. `--readings` and `--scores` store the output of the reader and the
+cross-encoder, so that an interrupted run can resume. docs/results/gate.md is generated from what
+`--out` writes.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ from suffice_research.training.sources import SEED, ProgressLog, exit_code
 __all__ = ["Compared", "baselines_study", "calibrate", "figures", "main"]
 
 Floats = npt.NDArray[np.floating[Any]]
-# Data sets whose other questions the gate has learned from, and which lists: "" is what BM25 finds.
-# Where questions do not say about whom they ask, only drawn lists have a label that is right.
+# Data sets whose other questions the gate was trained on, and which lists: "" is BM25's hits. If
+# questions do not say whom they are about, only drawn lists have a correct label.
 SEEN_LISTS = (
     ("hotpotqa", ""),
     ("2wikimultihopqa", ""),
@@ -82,11 +82,11 @@ SEEN_LISTS = (
 LEARNED_LISTS = (*SEEN_LISTS, ("everyday", ""), ("everyday", "drawn"))
 TOP_SCORE, HITS = "top score", "number of hits"
 BASELINES = (*(name for name, _ in CROSS_ENCODED), TOP_SCORE, HITS)
-JUDGED, LEARNED, FOLDED = 60, 20, 300  # lists of a data set: judged, calibrated on, in the folds
+JUDGED, LEARNED, FOLDED = 60, 20, 300  # lists per data set: evaluated, calibrated on, in the folds
 
 
 def learned_lists(data: GateData, lists: int) -> list[RetrievedQuestion]:
-    """Lists of questions that the gate has learned from, as many of each data set and kind."""
+    """Lists of questions that the gate was trained on, equally many per data set and kind."""
     found: list[RetrievedQuestion] = []
     for name, kind in LEARNED_LISTS:
         if name in data.names:
@@ -95,7 +95,7 @@ def learned_lists(data: GateData, lists: int) -> list[RetrievedQuestion]:
 
 
 def judged_lists(data: GateData, lists: int) -> Iterator[JudgedLists]:
-    """Lists that nothing was learned from: of other questions of known sets, and of unseen domains.
+    """Lists that nothing was trained on: other questions of known sets, and unseen domains.
 
     Our unseen everyday files are one data set.
     """
@@ -117,7 +117,7 @@ def judged_lists(data: GateData, lists: int) -> Iterator[JudgedLists]:
 
 
 def figures(cases: Sequence[RetrievedQuestion], reranker: Reranker) -> Floats:
-    """(lists, baselines): what each baseline goes by; NaN where a list has no scores."""
+    """(lists, baselines): the input of each baseline; NaN if a list has no scores."""
     scored = np.array([any(hit.score is not None for hit in one.evidence.hits) for one in cases])
     top = np.where(scored, score_figures(cases)[:, 0], np.nan)
     hits = [len(one.evidence.hits) for one in cases]
@@ -125,8 +125,8 @@ def figures(cases: Sequence[RetrievedQuestion], reranker: Reranker) -> Floats:
 
 
 def calibrate(table: Floats, complete: npt.NDArray[np.bool_]) -> list[Callable[[Floats], Floats]]:
-    """For each baseline what makes probabilities of its figures: Platt scaling, fitted here. NaN
-    stays NaN.
+    """For each baseline a function from its figures to probabilities: Platt scaling, fitted here.
+    NaN stays NaN.
     """
     found: list[Callable[[Floats], Floats]] = []
     for column in table.T:
@@ -150,7 +150,7 @@ class Compared:
 
     lists: JudgedLists
     gate: Predictions
-    baselines: Mapping[str, Predictions | None]  # None where it has nothing to go by
+    baselines: Mapping[str, Predictions | None]  # None if it has no input
 
 
 def compare_lists(
@@ -218,7 +218,7 @@ ABOUT = ("data set", "seen", "n", "complete")
 
 
 def _cells(one: Compared, metric: str) -> list[Cell]:
-    """Of the gate and of every baseline."""
+    """The cells of the gate and of every baseline."""
     each = (one.gate, *(one.baselines[name] for name in BASELINES))
     return [None if p is None else interval(p, metric) for p in each]
 

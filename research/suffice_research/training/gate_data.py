@@ -1,10 +1,10 @@
-"""What the gates that ship learn from, and what they are judged on: lists of hits by data set.
+"""Training and evaluation data of the shipped gates: lists of hits by data set.
 
-Questions and passages are those of `reader_data`, and of the data sets that the reader has not seen
-at all: FRAMES, our controlled collection, and samples of HotpotQA and 2WikiMultihopQA with their
-own corpora. A gate with a reader learns only from questions that the reader has not seen. Of each question some lists are
-what retrievers find among all passages of its data set; others are drawn, so that easy and hard
-questions are complete as often, in lists of one hit to ten.
+Questions and passages come from `reader_data`, and from data sets that the reader has not seen at
+all: FRAMES, our controlled collection, and samples of HotpotQA and 2WikiMultihopQA with their own
+corpora. A gate with a reader is trained only on questions that the reader has not seen. For each
+question, some lists are retrieved from all passages of its data set; others are drawn, so that easy
+and hard questions are equally often complete, in lists of one to ten hits.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ __all__ = [
 
 KS = (3, 5, 10)
 RETRIEVERS = ("bm25", "dense", "hybrid")
-MOST = 1000  # questions of a data set that are searched
-DRAWN_HITS = 10  # of a drawn list, at most
-LOOK_ALIKES = 12  # that a drawn list is filled up from
-WITHOUT_SCORES, WITHOUT_TITLES = 4, 4  # one in so many lists, as some retrievers hand them over
+MOST = 1000  # questions searched per data set
+DRAWN_HITS = 10  # per drawn list, at most
+LOOK_ALIKES = 12  # to fill up a drawn list
+WITHOUT_SCORES, WITHOUT_TITLES = 4, 4  # one in so many lists, as some retrievers return them
 JOINED_HITS, JOINED_LENGTH = 3, 1500  # passages and characters of a larger chunk, at most
 FILE_NAME = "doc_{:04}.txt"
-CHAINS_WITHOUT_TITLES = 10  # likewise of the fast gate's
+CHAINS_WITHOUT_TITLES = 10  # the same for the fast gate
 OTHERS = {one.name: one for one in SOURCES if one.name not in ("musique", "multihop_rag")}
-REPLACED = ("hotpotqa", "2wiki")  # by those samples
+REPLACED = ("hotpotqa", "2wiki")  # by these samples
 LICENCES = {
     "hotpotqa": "CC BY-SA 4.0", "2wikimultihopqa": "Apache-2.0", "musique": "CC BY 4.0",
     "multihop_rag": "ODC-BY", "squad2": "CC BY-SA 4.0", "policyqa": "MIT", "covidqa": "Apache-2.0",
@@ -68,7 +68,7 @@ LICENCES = {
 
 
 class GateData:
-    """The data sets in a folder, searched when they are asked for."""
+    """The data sets in a folder, searched on demand."""
 
     def __init__(self, data: Path, *, only: Collection[str] = (), say: ProgressLog) -> None:
         self._data, self._say = data, say
@@ -87,10 +87,10 @@ class GateData:
     def training(
         self, name: str, parts: Collection[str], *, questions: int, lists: int, seed: int = SEED
     ) -> list[RetrievedQuestion]:
-        """Some questions, each with some lists that were retrieved, as many that were drawn, and
-        one of single sentences.
+        """Some questions, each with some retrieved lists, as many drawn ones, and one of single
+        sentences.
 
-        Which ones follows from the seed and the words of the question.
+        The choice depends on the seed and the text of the question.
         """
         if name in OTHERS:
             source = OTHERS[name]
@@ -120,9 +120,9 @@ class GateData:
     def chains(
         self, *, parts: Collection[str] = (), questions: int, seed: int = SEED
     ) -> dict[str, list[RetrievedQuestion]]:
-        """What the fast gate learns from, by data set: lists that were retrieved for multi-hop
-        questions, of all parts unless told. It counts words and links, and lists of other kinds
-        make it worse at these (decision 35).
+        """The fast gate's training data, by data set: lists retrieved for multi-hop questions, from
+        all parts by default. It counts words and links, and other kinds of lists make it worse on
+        these (decision 35).
         """
         part_of = {one.question: one.part for cases in self._cases.values() for one in cases}
         found = {}
@@ -143,11 +143,11 @@ class GateData:
     def judged(
         self, name: str, parts: Collection[str], *, questions: int, kind: str = "", seed: int = SEED
     ) -> list[RetrievedQuestion]:
-        """What BM25 finds, ten hits; FRAMES by its titles. `kind` "drawn": drawn lists of the same
-        questions. Where questions do not say about whom they ask, what BM25 finds is right for
-        somebody else.
+        """BM25's hits, ten per question; FRAMES by its titles. `kind` "drawn": drawn lists of the
+        same questions. If questions do not say whom they are about, BM25's hits are right for
+        someone else.
 
-        Of a data set that the reader has not seen, TEST alone is what the gate has not, either.
+        For a data set that the reader has not seen, only TEST is also unseen by the gate.
         """
         if name in OTHERS:
             source = OTHERS[name]
@@ -162,8 +162,8 @@ class GateData:
     def unseen(
         self, *, questions: int, seed: int = SEED
     ) -> Iterator[tuple[str, dict[str, list[RetrievedQuestion]]]]:
-        """Each domain that nothing was trained on, with its lists by kind: of BM25 (without a
-        name), drawn, and drawn of single sentences.
+        """Each domain that nothing was trained on, with its lists by kind: from BM25 (no name),
+        drawn, and drawn from single sentences.
 
         Our own everyday domains are searched among all everyday passages.
         """
@@ -180,7 +180,7 @@ class GateData:
     def _kinds(
         self, name: str, cases: Sequence[Case], questions: int, seed: int
     ) -> dict[str, list[RetrievedQuestion]]:
-        """Some of these cases: their lists by kind."""
+        """Some of these cases, with their lists by kind."""
         chosen = _draw(cases, questions, seed)
         found = self._search(name, chosen, ("bm25",), KS[-1:]).questions("bm25", KS[-1])
         drawn, short = [], []
@@ -210,7 +210,7 @@ def _load(data: Path) -> list[Case]:
 
 
 def _part(one: RetrievedQuestion, seed: int) -> str:
-    """Of a question whose data set has no parts: a third each."""
+    """The part of a question whose data set has no parts: a third each."""
     return (TEST, LEARN, STACK)[draw_key(seed, f"judged\0{one.question.text}")[0] % 3]
 
 
@@ -258,7 +258,7 @@ def draw_lists(
 ) -> list[RetrievedQuestion]:
     """Some questions, each with some of its lists.
 
-    Which ones follows from the seed and the words of the question.
+    The choice depends on the seed and the text of the question.
     """
     keys = sorted(found.by)
     texts = [one.question.text for one in found.by[keys[0]]]
@@ -307,10 +307,11 @@ def drawn_list(
 def one_sentence_each(
     case: Case, found: RetrievedQuestion
 ) -> tuple[Case, RetrievedQuestion] | None:
-    """The same with one sentence of each passage and no titles, as short notes are.
+    """The same list with one sentence from each passage and no titles, like short notes.
 
-    Of a needed passage it is the one with the answer, of any other the one that shares most words
-    with the question. None where a needed passage has no such sentence, or the question no words.
+    From a needed passage it is the sentence with the answer, from any other the one that shares the
+    most words with the question. None if a needed passage has no such sentence, or the question no
+    words.
     """
     asked = set(tokens(case.question)) - FUNCTION_WORDS
 
@@ -347,8 +348,8 @@ def one_sentence_each(
 def vary_hits(
     case: RetrievedQuestion, key: bytes, titles: int = WITHOUT_TITLES
 ) -> RetrievedQuestion:
-    """The case as it is, or as it would come from a retriever that gives no scores, or (one in
-    `titles`) from a store that keeps no titles, or puts them into the text.
+    """The case unchanged, or as from a retriever without scores, or (one in `titles`) from a store
+    that drops titles or puts them into the text.
     """
     evidence, deeper = case.evidence, case.deeper
     if key[0] % WITHOUT_SCORES == 0:
@@ -365,9 +366,9 @@ def vary_hits(
 
 
 def join_hits(case: RetrievedQuestion) -> RetrievedQuestion:
-    """The same passages in larger chunks: neighbouring hits as one, without a title.
+    """The same passages in larger chunks: neighbouring hits joined, without a title.
 
-    What it needs stands in these chunks: a question for two documents may need but one hit.
+    The needed documents are then chunks: a question about two documents may need only one hit.
     """
     documents = dict(case.evidence.documents)
     chunks: list[list[Hit]] = []
@@ -382,7 +383,7 @@ def join_hits(case: RetrievedQuestion) -> RetrievedQuestion:
     name_of: dict[str, str] = {}
     hits: list[Hit] = []
     for members in chunks:
-        first = members[0]  # they are ranked: it has the best score
+        first = members[0]  # hits are ranked: the first has the best score
         if len(members) > 1:
             name = "+".join(hit.doc_id for hit in members)
             texts = [searchable_text(documents[hit.doc_id]) for hit in members]
@@ -401,7 +402,7 @@ def join_hits(case: RetrievedQuestion) -> RetrievedQuestion:
 
 
 def with_file_names(case: RetrievedQuestion) -> RetrievedQuestion:
-    """The same list with file names for titles; the titles stand in the texts."""
+    """The same list with file names as titles; the titles move into the texts."""
     documents = {
         name: replace(one, title=FILE_NAME.format(at), text=searchable_text(one))
         for at, (name, one) in enumerate(case.evidence.documents.items(), start=400)
@@ -410,7 +411,7 @@ def with_file_names(case: RetrievedQuestion) -> RetrievedQuestion:
 
 
 def without_titles(cases: Sequence[RetrievedQuestion]) -> list[RetrievedQuestion]:
-    """The same lists from a store that keeps no titles."""
+    """The same lists from a store without titles."""
     return [
         replace(
             case,

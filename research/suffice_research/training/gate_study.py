@@ -1,9 +1,9 @@
-"""The gate's figures as one study: as it ships, on other questions of the sets it knows and on
-domains that neither it nor the reader has seen; fitted on one data set, and its promise; and on a
-set that its stack has not seen.
+"""The gate's figures as one study: the shipped gate on new questions of its training sets and on
+domains that neither it nor the reader has seen; a gate fitted on one data set, and its promise; and
+a gate on a left-out data set.
 
-Every figure to reach stands beside the one measured. `suffice_research.training.gate` runs it;
-docs/results/gate.md and the model cards are made from the document that it writes.
+Every target is shown beside the measured figure. `suffice_research.training.gate` runs the study;
+docs/results/gate.md and the model cards are generated from its document.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Say = Callable[[str], None]
 Recipe = Callable[[Mapping[str, Sequence[RetrievedQuestion]]], Gate]  # from lists by data set
 FOLDS = 5
 THREE = ("hotpotqa", "2wikimultihopqa", "musique")
-# AUROC to reach, by preset: fitted on the set itself, and with the set left out.
+# Target AUROC by preset: fitted on the set itself, and with the set left out.
 FLOORS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
     "fast": {
         "shipped": {},
@@ -96,22 +96,22 @@ FLOORS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
     },
 }
 ECE_FLOOR = 0.03
-WITHOUT_TITLES_LOSS = 0.03  # of AUROC, at most
+WITHOUT_TITLES_LOSS = 0.03  # maximum loss of AUROC
 
 
 @dataclass(frozen=True)
 class Material:
-    """What a study works on: drawn lists to learn from, and cases to be judged on, by data set."""
+    """The input of a study: lists to train on, and cases to evaluate on, by data set."""
 
     preset: str
-    gate: Gate  # that ships
+    gate: Gate  # the shipped one
     training: Mapping[str, Sequence[RetrievedQuestion]]
-    judged: Mapping[str, Sequence[RetrievedQuestion]]  # other questions of these sets
+    judged: Mapping[str, Sequence[RetrievedQuestion]]  # new questions of these sets
     unseen: Sequence[tuple[str, Mapping[str, Sequence[RetrievedQuestion]]]]
-    folds: Mapping[str, Sequence[RetrievedQuestion]]  # to fit on, by folds
+    folds: Mapping[str, Sequence[RetrievedQuestion]]  # to fit by folds
     recipe: Recipe
-    fit: Fit  # a gate of one data set's examples
-    baselines: Sequence[str] | None = None  # by name; all of them unless told
+    fit: Fit  # fits a gate on one data set's examples
+    baselines: Sequence[str] | None = None  # by name; None: all
     reranker: Reranker | None = None
     seed: int = 42
     data: Mapping[str, str] = field(default_factory=dict)  # file -> sha256
@@ -120,7 +120,7 @@ class Material:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """One data set by folds: the gate's probabilities, the baselines', and how promises fared."""
+    """One data set by folds: probabilities of the gate and the baselines, and kept promises."""
 
     name: str
     predictions: Predictions
@@ -130,7 +130,7 @@ class FoldResult:
 
 
 def gate_study(material: Material, say: Say) -> Study:
-    """Measure everything; `say` hears each figure as it comes."""
+    """Measure everything; `say` reports each figure as it is computed."""
     started = time.perf_counter()
     fitted = []
     shipped = [_judge_shipped(material, one, say) for one in shipped_lists(material)]
@@ -179,7 +179,7 @@ def _fitted_sections(
     yield Section("On a data set it has not seen", (table,), LEFT_OUT_SAYS)
 
 
-# ---- as it ships
+# ---- the shipped gate
 
 SHIPPED_SAYS = (
     "Ten hits of BM25 among all passages of the data set, as a user would have them; drawn: lists of one to ten hits, complete "
@@ -192,13 +192,13 @@ SHIPPED_SAYS = (
 
 @dataclass(frozen=True)
 class JudgedLists:
-    """Lists that the shipped gate is judged on, and the AUROC to reach."""
+    """Lists to evaluate the shipped gate on, and the target AUROC."""
 
     name: str
     seen: str
     cases: Sequence[RetrievedQuestion]
     floor: float | None = None
-    titled: str = ""  # the same lists with titles: the floor is near their figure
+    titled: str = ""  # the same lists with titles: the target is near their figure
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class _ShippedResult:
     answered: Floats
     familiarity: Floats
     interval: GroupCoverage
-    others: Mapping[str, Floats]  # what else could rank these lists: name -> 0 to 1 for each
+    others: Mapping[str, Floats]  # other rankings of these lists: name -> 0 to 1 for each
 
 
 def shipped_lists(material: Material) -> Iterator[JudgedLists]:
@@ -309,7 +309,7 @@ def _interval_table(found: Sequence[_ShippedResult]) -> Table:
 
 
 def _beside_table(found: Sequence[_ShippedResult]) -> Table:
-    """AUROC of the gate and of what else could rank the same lists."""
+    """AUROC of the gate and of other rankings of the same lists."""
     names = list(dict.fromkeys(name for one in found for name in one.others))
     rows: list[tuple[Cell, ...]] = [
         (
@@ -347,8 +347,8 @@ def run_folds(
     reranker: Reranker | None = None,
     seed: int = 42,
 ) -> FoldResult:
-    """Gates that are fitted on four fifths of these questions, judged on the fifth; with baselines
-    by name, all of them with None.
+    """Gates fitted on four fifths of these questions and evaluated on the rest; with baselines by
+    name, or all with None.
     """
     texts = [case.question.text for case in cases]
     complete = np.array([case.complete for case in cases], dtype=bool)

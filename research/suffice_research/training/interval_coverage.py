@@ -1,4 +1,4 @@
-"""Whether the interval of a verdict holds the share of complete lists among verdicts like it."""
+"""Whether a verdict's interval contains the share of complete lists among similar verdicts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy.typing as npt
 __all__ = ["GROUP", "GroupCoverage", "coverage", "together"]
 
 Floats = npt.NDArray[np.floating[Any]]
-GROUP = 100  # verdicts of similar p
+GROUP = 100  # verdicts with similar p
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCoverage:
-    """In how many groups of verdicts the share of complete lists lies in the mean interval."""
+    """In how many groups of verdicts the share of complete lists is in the mean interval."""
 
     groups: int
     covered: int
@@ -30,7 +30,7 @@ class GroupCoverage:
 def coverage(
     p: Floats, interval: tuple[Floats, Floats], complete: npt.NDArray[np.bool_], size: int = GROUP
 ) -> GroupCoverage:
-    """Groups of at least so many verdicts with neighbouring p."""
+    """Groups of at least this many verdicts with neighbouring p."""
     order = np.argsort(p, kind="stable")
     groups = np.array_split(order, max(1, len(order) // size))
     low, high = interval
@@ -39,7 +39,7 @@ def coverage(
 
 
 def together(some: Sequence[GroupCoverage]) -> GroupCoverage:
-    """Of several sets; a set counts by its groups."""
+    """The coverage over several sets, weighted by their number of groups."""
     groups = sum(one.groups for one in some)
     width = sum(one.width * one.groups for one in some) / groups
     return GroupCoverage(groups, sum(one.covered for one in some), width)

@@ -1,10 +1,10 @@
 """A language model from a GGUF file: the decoder of Qwen2 in torch, and its tokenizer.
 
-`open_gguf` reads the file's metadata and finds its tensors, `load_decoder` and `load_tokenizer` make
-a model of them. The decoder reads whole sequences (`Decoder.forward`, for training), or sequences
-piece by piece with the keys and values of what it has read: together (`Reading`), or each from its
-own start to its own end (`Slots`, for a server). Needs numpy, torch and tokenizers, and nothing of
-the project but its errors: it runs on the training machine.
+`open_gguf` reads the file's metadata and locates its tensors; `load_decoder` and `load_tokenizer`
+build the model. The decoder reads whole sequences (`Decoder.forward`, for training), or sequences
+piece by piece with cached keys and values: in step (`Reading`), or each from its own start to its
+own end (`Slots`, for a server). Needs numpy, torch and tokenizers, and nothing from the project but
+its errors: it runs on the training machine.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ __all__ = [
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
 F32, Q4_K, Q6_K = 0, 12, 14
-# Of each kind of tensor that we read: values in a block, and its bytes.
+# For each supported kind of tensor: values per block, and bytes per block.
 BLOCKS = {F32: (1, 4), Q4_K: (256, 144), Q6_K: (256, 210)}
 KINDS = {F32: "F32", 1: "F16", 8: "Q8_0", 10: "Q2_K", 11: "Q3_K", Q4_K: "Q4_K", 13: "Q5_K",
          Q6_K: "Q6_K", 30: "BF16"}  # fmt: skip
-# Kinds of metadata; 8 is a text, 9 a row of values.
+# Kinds of metadata; 8 is a text, 9 an array.
 NUMBERS = {0: "u1", 1: "i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8",
            11: "<i8", 12: "<f8"}  # fmt: skip
 TEXT, ROW = 8, 9
-# How Qwen2 splits a text before it looks for tokens.
+# How Qwen2 splits a text before tokenization.
 WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -59,7 +59,7 @@ WORDS = (
 class TensorPlace:
     kind: int
     shape: tuple[int, ...]
-    start: int  # byte of the file
+    start: int  # byte offset in the file
     size: int  # bytes
 
 
@@ -68,7 +68,7 @@ class GgufFile:
     path: Path
     metadata: Mapping[str, Any]
     tensors: Mapping[str, TensorPlace]
-    content: np.ndarray  # all bytes, mapped
+    content: np.ndarray  # all bytes, memory-mapped
 
     def tensor(self, name: str, device: str = "cpu") -> Tensor:
         """A tensor as floats."""
@@ -78,7 +78,7 @@ class GgufFile:
 
 
 class _Cursor:
-    """A place in the file that moves on with everything that is read."""
+    """A position in the file that advances with every read."""
 
     def __init__(self, path: Path, content: np.ndarray) -> None:
         self.path, self.content, self.at = path, content, 0
@@ -118,7 +118,7 @@ def _cut_off(path: Path) -> InputError:
 
 
 def open_gguf(path: Path) -> GgufFile:
-    """The metadata of a file and the places of its tensors. Every tensor lies whole in the file."""
+    """The metadata of a file and the positions of its tensors, checked to lie within the file."""
     if not path.is_file():
         raise InputError(f"{path} does not exist", hint="give the path of a GGUF file")
     with path.open("rb") as file:
@@ -151,7 +151,7 @@ def open_gguf(path: Path) -> GgufFile:
 
 
 def _tensor_place(cursor: _Cursor) -> tuple[str, int, tuple[int, ...], int, int]:
-    """Name, kind, shape, start behind the metadata, and bytes."""
+    """Name, kind, shape, start after the metadata, and bytes."""
     name = cursor.text()
     shape = tuple(cursor.number("Q") for _ in range(cursor.number("I")))[::-1]
     kind, start = cursor.number("I"), cursor.number("Q")
@@ -173,7 +173,7 @@ def _tensor_place(cursor: _Cursor) -> tuple[str, int, tuple[int, ...], int, int]
 
 
 def to_floats(raw: Tensor, kind: int) -> Tensor:
-    """Bytes of F32, Q4_K or Q6_K as a row of floats."""
+    """Bytes of F32, Q4_K or Q6_K as floats."""
     if kind == F32:
         return raw.view(torch.float32)
     blocks = raw.view(-1, BLOCKS[kind][1])
@@ -213,7 +213,7 @@ def _from_q6(blocks: Tensor) -> Tensor:
 
 
 def load_tokenizer(file: GgufFile) -> Tokenizer:
-    """Byte-level BPE as Qwen2 has it. Names of special tokens in a text are plain text."""
+    """Qwen2's byte-level BPE. Names of special tokens in a text are plain text."""
     kind = tuple(file.metadata.get(f"tokenizer.ggml.{name}") for name in ("model", "pre"))
     if kind != ("gpt2", "qwen2"):
         raise InputError(
@@ -250,7 +250,7 @@ class Sizes:
 
     @property
     def width(self) -> int:
-        """Of one head."""
+        """The width of one head."""
         return self.hidden // self.heads
 
 
@@ -275,7 +275,7 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class _Cache:
-    """Keys and values of one layer, `at` of them already there; `mask` says who sees whom."""
+    """Keys and values of one layer, `at` of them filled; `mask` says what attends to what."""
 
     keys: Tensor
     values: Tensor
@@ -291,14 +291,14 @@ class _Cache:
 
 @dataclass(frozen=True)
 class _SlotCache:
-    """Keys and values of one layer: rows from their first place on where `mask` is None, else one
-    token at a place of its own in each row.
+    """Keys and values of one layer: rows from their start if `mask` is None, else one token at its
+    own position in each row.
     """
 
     keys: Tensor
     values: Tensor
     rows: Tensor
-    places: Tensor  # of the token in each row
+    places: Tensor  # position of the token in each row
     mask: Tensor | None
 
     def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -343,7 +343,7 @@ class Layer(nn.Module):  # type: ignore[misc]
                 query, key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1),
                 is_causal=True,
             )  # fmt: skip
-        else:  # heads with the same keys as further rows: the keys need not be copied
+        else:  # treat heads that share keys as extra rows, to avoid copying the keys
             read = functional.scaled_dot_product_attention(
                 query.reshape(rows, self.sizes.key_heads, shared * tokens, self.sizes.width),
                 key, value, attn_mask=cache.mask.repeat(1, 1, shared, 1),
@@ -354,7 +354,7 @@ class Layer(nn.Module):  # type: ignore[misc]
 
 
 class Decoder(nn.Module):  # type: ignore[misc]
-    """Qwen2. The vectors of its tokens are those that it predicts with."""
+    """Qwen2, with tied input and output embeddings."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -364,13 +364,13 @@ class Decoder(nn.Module):  # type: ignore[misc]
         self.norm = Norm(sizes)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """The hidden states of sequences that start at their first place."""
+        """The hidden states of sequences that start at position 0."""
         positions = torch.arange(ids.shape[1], device=ids.device)[None]
         return self.read(ids, positions, [None] * self.sizes.layers)
 
     def read(self, ids: Tensor, positions: Tensor, caches: Sequence[Cache]) -> Tensor:
         x = self.tokens(ids)
-        # Not a buffer, which half precision would round: the angles would be wrong by a radian.
+        # Not a buffer: half precision would round it, and the angles would be off by a radian.
         steps = torch.arange(0, self.sizes.width, 2, device=ids.device) / self.sizes.width
         angles = positions[..., None].float() * self.sizes.rotation**-steps
         angles = torch.cat([angles, angles], -1)[:, None]
@@ -391,7 +391,7 @@ NAMES = {
 
 def _file_name(parameter: str, file: GgufFile) -> str:
     if parameter == "tokens.weight":
-        # The file may have the same vectors twice, and those to predict with more precisely.
+        # The file may have separate, more precise output embeddings.
         return "output.weight" if "output.weight" in file.tensors else "token_embd.weight"
     if parameter == "norm.weight":
         return "output_norm.weight"
@@ -437,7 +437,7 @@ def load_decoder(file: GgufFile, device: str = "cpu") -> Decoder:
 
 
 def pad_left(rows: Sequence[Sequence[int]], fill: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of ids that end at the same place, and which of them are there."""
+    """Rows of ids padded on the left, and which entries are not padding."""
     width = max(map(len, rows))
     ids, present = np.full((len(rows), width), fill, np.int64), np.zeros((len(rows), width), bool)
     for at, row in enumerate(rows):
@@ -447,9 +447,9 @@ def pad_left(rows: Sequence[Sequence[int]], fill: int) -> tuple[np.ndarray, np.n
 
 
 class Reading:
-    """Sequences that are read piece by piece. Keys and values of what was read are kept.
+    """Sequences that are read piece by piece, with cached keys and values.
 
-    `room` is how many tokens may follow the first rows, `fill` any token to pad with.
+    `room` is how many tokens may follow the first rows, `fill` any token for padding.
     """
 
     def __init__(
@@ -483,7 +483,7 @@ class Reading:
         positions = (seen.long().cumsum(1) - 1).clamp(min=0)[:, start:]
         places = torch.arange(end, device=self.device)
         before = places[None, :] <= places[start:, None]
-        itself = places[None, :] == places[start:, None]  # padding has to see something
+        itself = places[None, :] == places[start:, None]  # padding must attend to something
         mask = seen[:, None, None] & before | itself
         caches = [
             _Cache(keys, values, start, mask)
@@ -493,7 +493,7 @@ class Reading:
         return self.decoder.read(ids, positions, caches)
 
     def repeat(self, counts: Sequence[int]) -> None:
-        """Each sequence so many times."""
+        """Repeat each sequence this many times."""
         times = torch.tensor(counts, device=self.device)
         self.keys, self.values = (
             [one.repeat_interleave(times, 0) for one in side] for side in (self.keys, self.values)
@@ -504,7 +504,7 @@ class Reading:
 class Slots:
     """Sequences that come and go, each in a slot with room for `places` tokens.
 
-    All slots are read at once; what comes out of an empty one means nothing.
+    All slots are computed at once; the output of an empty one is meaningless.
     """
 
     def __init__(self, decoder: Decoder, slots: int, places: int) -> None:
@@ -526,12 +526,12 @@ class Slots:
         return 2 * sizes.layers * sizes.key_heads * sizes.width * places * bytes_each
 
     def start(self, slots: Sequence[int], rows: Sequence[Sequence[int]], fill: int) -> Tensor:
-        """Read a new sequence into each of these slots: the hidden state of its last token."""
+        """Read a new sequence into each of these slots; return its last token's hidden state."""
         width = max(map(len, rows))
         if width > self.places:
             raise ValueError(f"{width} tokens, but there is room for {self.places}")
-        # Padded on the right: no token sees what follows it, so that the quick kernels for causal
-        # attention, which take no mask, read it.
+        # Padded on the right: no token attends to later ones, so the fast causal attention kernels,
+        # which take no mask, can be used.
         ids = np.full((len(rows), width), fill, np.int64)
         for at, row in enumerate(rows):
             ids[at, : len(row)] = row
@@ -543,10 +543,10 @@ class Slots:
         return hidden[torch.arange(len(rows), device=self.device), last]
 
     def step(self, ids: Tensor) -> Tensor:
-        """Read one more token in every slot that is not empty: its hidden state."""
+        """Read one more token in every occupied slot; return its hidden state."""
         if self.lengths.max() >= self.places:
             raise ValueError(f"a sequence has all {self.places} tokens that there is room for")
-        # Few different widths, and even ones: kernels need not be prepared for each anew.
+        # Use few different widths, and even ones, so that kernels are prepared rarely.
         end = min(-(-int(self.lengths.max() + 1) // 64) * 64, self.places)
         at = torch.from_numpy(self.lengths).to(self.device, copy=True)
         mask = (torch.arange(end, device=self.device)[None] <= at[:, None])[:, None, None]

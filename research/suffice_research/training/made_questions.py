@@ -1,16 +1,16 @@
-"""Does the loop pay? A gate fitted on questions that were made from a corpus, judged on the real
+"""Does the loop pay? Gates fitted on questions generated from a corpus, evaluated on the real
 questions over that corpus.
 
     python -m suffice_research.training.made_questions --data DIR --work DIR --study FILE
 
-For each of three data sets, by what the gate has learned from: the other data sets' real questions,
-made questions alone, and both. No question of the data set itself, and no label, is ever seen
-before judging. Beside it: what still tells made questions from real ones. `--work` keeps benchmarks
-and fitted gates, so that a run that was stopped goes on.
+For each of three data sets, by training data: the other data sets' real questions, generated
+questions alone, and both. No question or label of the data set itself is seen before the
+evaluation. Also: what still distinguishes generated from real questions. `--work` stores benchmarks
+and fitted gates, so that an interrupted run can resume.
 
-Of each benchmark at most so many questions are drawn, three quarters of them chains, bridges and
-intersections, one quarter forms that compare: one rule for all corpora, near the mean of what the
-three real data sets hold (0.48, 0.20 and none).
+From each benchmark a limited number of questions is drawn, three quarters of them chains, bridges
+and intersections, one quarter comparisons: one rule for all corpora, near the mean of the three
+real data sets (0.48, 0.20 and none).
 """
 
 from __future__ import annotations
@@ -58,24 +58,24 @@ from suffice_research.training.sources import (
 __all__ = ["FLOORS", "balanced", "distinguishability", "draw_like", "main"]
 
 Floats = npt.NDArray[np.float64]
-Apart = tuple[float, list[str], list[str]]  # AUROC, words of made and of real questions
+Apart = tuple[float, list[str], list[str]]  # AUROC, words of generated and of real questions
 FLOORS: Mapping[str, float] = {
     "2wikimultihopqa": 0.92,
     "hotpotqa": 0.83,
     "musique": 0.76,
-}  # to reach with both
+}  # targets with both
 COMPARING = ("comparison", "temporal", "bridge_comparison")
-COMPARED = 1 / 4  # share of the drawn questions that compare
+COMPARED = 1 / 4  # share of comparisons among the drawn questions
 RETRIEVER, K = "bm25", 10
 FOLDS = 5
-QUESTIONS, JUDGED = 700, 850  # of a data set to learn from, and to measure on, at most
+QUESTIONS, JUDGED = 700, 850  # per data set for training and for evaluation, at most
 
 
 def balanced(
     examples: Sequence[GoldQuestion], most: int, *, seed: int = SEED
 ) -> list[GoldQuestion]:
-    """At most so many made questions, a quarter of them comparing, drawn by their words; each kind
-    and length as many.
+    """At most `most` generated questions, a quarter of them comparisons, drawn by their text;
+    equally many of each kind and length.
     """
     drawn = sorted(examples, key=lambda one: draw_key(seed, one.question.text))
     comparing = [one for one in drawn if one.gold.kind in COMPARING]
@@ -93,10 +93,10 @@ def balanced(
 def draw_like(
     made: Sequence[GoldQuestion], like: Sequence[str], most: int, *, seed: int = SEED
 ) -> list[GoldQuestion]:
-    """The made questions that look most like some real ones, of which only the words are known.
+    """The generated questions that look most like some real ones, of which only the text is known.
 
-    A classifier of words says how real each looks, in folds, so that none is judged by a model
-    that has learned it. What a corpus allows is not what people ask: half of the chains of an
+    A bag-of-words classifier says how real each looks, in folds, so that none is judged by a model
+    that was trained on it. What a corpus yields is not what people ask: half of the chains in an
     encyclopedia are family trees.
     """
     if len(made) <= most or len(like) < FOLDS:
@@ -109,8 +109,8 @@ def draw_like(
 
 
 def distinguishability(made: Sequence[str], real: Sequence[str], *, words: int = 12) -> Apart:
-    """How well a classifier of words and pairs of words tells made from real (AUROC, five folds),
-    and by which.
+    """How well a classifier of words and word pairs tells generated from real questions (AUROC,
+    five folds), and by which words.
     """
     from sklearn.metrics import roc_auc_score
 
@@ -127,7 +127,7 @@ def distinguishability(made: Sequence[str], real: Sequence[str], *, words: int =
 
 
 def _classifier() -> tuple[Any, Any]:
-    """The words of questions, and what tells made from real by them."""
+    """The vectorizer and the classifier of generated against real questions."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -136,7 +136,7 @@ def _classifier() -> tuple[Any, Any]:
 
 
 def _looks_made(made: Sequence[str], real: Sequence[str]) -> Floats:
-    """The probability of being made, of all of them, each by a model of the other folds."""
+    """The probability of being generated, for all questions, out of fold."""
     from sklearn.model_selection import cross_val_predict
 
     vectors, model = _classifier()
@@ -148,8 +148,8 @@ def _looks_made(made: Sequence[str], real: Sequence[str]) -> Floats:
 
 @dataclass(frozen=True)
 class _LoopResult:
-    """One data set: what the three gates say of its real questions, and what was made of its
-    corpus.
+    """One data set: the three gates' outputs for its real questions, and the questions generated
+    from its corpus.
     """
 
     name: str
@@ -185,7 +185,7 @@ class _Loop:
         }
 
     def gate(self, name: str, make: Any) -> Gate:
-        """A gate from the work folder, or made and kept there."""
+        """A gate from the work folder, or made and stored there."""
         folder = self.work / f"gate-{name}"
         if not folder.is_dir():
             make().save(folder)
@@ -246,7 +246,7 @@ class _Loop:
 
 
 def apart_table(title: str, apart: Mapping[str, Apart], note: str) -> Table:
-    """By corpus, how well made and real questions are told apart, and by which words."""
+    """By corpus, how well generated and real questions can be told apart, and by which words."""
     rows = [
         (name, auroc, ", ".join(made), ", ".join(real))
         for name, (auroc, made, real) in apart.items()
@@ -311,7 +311,7 @@ def _study(measured: Sequence[_LoopResult], args: argparse.Namespace) -> Study:
 
 
 def loop_parser(command: str, description: str) -> argparse.ArgumentParser:
-    """What both commands about made questions take."""
+    """The arguments of both commands about generated questions."""
     parser = argparse.ArgumentParser(
         prog=f"python -m suffice_research.training.{command}", description=description
     )
@@ -323,7 +323,7 @@ def loop_parser(command: str, description: str) -> argparse.ArgumentParser:
 
 
 def show(study: Study, path: Path | None) -> None:
-    """Print the tables, and keep the study where a path says so."""
+    """Print the tables, and save the study if a path is given."""
     for table in study.tables:
         print(table.to_markdown(), "\n")
     if path:

@@ -1,16 +1,16 @@
-"""A standard gate of made questions alone, judged on real questions that nothing has seen.
+"""A standard gate from generated questions alone, evaluated on unseen real questions.
 
     python -m suffice_research.training.made_standard --data DIR --work DIR --study FILE
 
-For each of four data sets questions are made from its corpus. Half of them fit a fast gate, the
-others a standard gate that has the fast one and the shipped reader as features. Both gates have
-seen no label of a real question; which made questions are taken follows from the words of some
-other real ones. The reader has learned from other real questions of these sources
-(of HotpotQA and 2WikiMultihopQA in other samples), never from those that are judged: they are the
-part TEST. Beside it stands the standard gate as it ships, on the same lists.
+For each of four data sets, questions are generated from its corpus. Half of them fit a fast gate,
+the others a standard gate that has the fast one and the shipped reader as features. Neither gate
+has seen a label of a real question; the generated questions are selected by the texts of some other
+real ones. The reader was trained on other real questions of these sources (of HotpotQA and
+2WikiMultihopQA in other samples), never on those that are evaluated: they are the part TEST. The
+shipped standard gate is evaluated on the same lists for comparison.
 
-Reading takes the time: `--work` keeps the readings, the benchmarks and the lists' figures, so that
-a run that was stopped goes on.
+Reading takes most of the time: `--work` stores the readings, the benchmarks and the lists' figures,
+so that an interrupted run can resume.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ TO_REACH: Mapping[str, float] = {
     "musique": 0.80,
     "multihop_rag": 0.78,
 }
-MOST_APART = 0.85  # AUROC of a classifier that tells made from real
-READ, UNREAD = 100, 300  # made questions of a corpus: for the standard gate, for the fast one
+MOST_APART = 0.85  # AUROC of a classifier of generated against real questions
+READ, UNREAD = 100, 300  # generated questions per corpus: for the standard gate, for the fast one
 JUDGED = 235  # real questions, at most
-LIKE = 300  # other real questions whose words are known, without any label
-MAKING = 4000  # documents that questions are made from, at most; all of them are searched
+LIKE = 300  # other real questions, texts without labels
+MAKING = 4000  # documents to generate questions from, at most; all of them are searched
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ class _StandardLoop:
         self.reader = CachedReader(Reader(threads=1), self.work / "readings.jsonl")
 
     def made(self, source: Source, judged: Collection[str]) -> list[GoldQuestion]:
-        """Questions made from some documents of the corpus, drawn by their ids.
+        """Questions generated from some documents of the corpus, drawn by their ids.
 
-        Of these, the ones that look most like other real questions of the data set: of some only
-        the words are known, as a user's log would have them, and none of them is judged.
+        Only those that look most like other real questions of the data set. Of these real questions
+        only the text is known, as from a user's log, and none of them is evaluated.
         """
         every = list(open_source(source, self.data).documents())
         some = sorted(every, key=lambda one: draw_key(SEED, one.doc_id))[:MAKING]
@@ -108,7 +108,7 @@ class _StandardLoop:
         self.say(f"made {len(found)} questions from {source.name}")
         asked = [one.question.text for one in open_source(source, self.data).questions()]
         like = sorted(set(asked) - set(judged), key=lambda text: draw_key(SEED, text))[:LIKE]
-        # The real questions need several documents; where a corpus gives few such, all are taken.
+        # The real questions need several documents; if a corpus yields few such, use all.
         several = [one for one in found if one.gold.hops > 1]
         enough = len(several) >= 2 * self.read
         return draw_like(several if enough else found, like, self.read + UNREAD)
@@ -125,7 +125,7 @@ class _StandardLoop:
         )
 
     def gate(self, made: Sequence[RetrievedQuestion]) -> Gate:
-        """A standard gate of made lists: the first ones are read, the others fit its fast gate."""
+        """A standard gate of generated lists: the first are read, the others fit its fast gate."""
         examples = [to_labelled_question(one) for one in made]
         fast = Gate.fit(examples[self.read :], seed=SEED, k=K, preset=FAST)
         return Gate.fit(
@@ -140,7 +140,7 @@ class _StandardLoop:
     def measure(self, source: Source) -> _Result:
         real = self.lists.judged(source.name, (TEST,), questions=self.judged)
         made = self.made(source, [one.question.text for one in real])
-        # Which are read follows from the words, so that kinds and hops are mixed in both halves.
+        # Chosen by the text, so that kinds and hops are mixed in both halves.
         made.sort(key=lambda one: draw_key(SEED, f"read {one.question.text}"))
         lists = self.searched(source, made)
         self.say(f"searched for {len(lists)} made questions of {source.name}")

@@ -1,4 +1,4 @@
-"""Answers of a language model, many at once: `python -m suffice_research.training.model_server`.
+"""Answer many prompts with a language model: `python -m suffice_research.training.model_server`.
 
     ... qwen.gguf --port 8080                              a server with OpenAI's protocol
     ... qwen.gguf --prompts FILE --out FILE                 answers a file of prompts
@@ -6,12 +6,12 @@
 A line of the file is a request of the protocol with a key: {"key": "q1", "messages": [...],
 "max_tokens": 64, "first_token_logprobs": ["Yes", "No"]}. A line of the output is {"key", "text",
 "prompt_tokens", "completion_tokens", "finish_reason", "logprobs"}, where `logprobs` has the log
-probability that the answer begins with the first token of each word. Keys that the output already
-has are not answered again; remove the file to start anew.
+probability that the answer starts with the first token of each word. Keys that are already in the
+output are not answered again; delete the file to start over.
 
 Sequences join the batch when a slot is free and leave it when they end (`Slots`), so a short answer
-never waits for a long one. No grammar holds an answer to a JSON schema: the model is told the
-schema, and its answer to begin with a brace. Needs numpy, torch and tokenizers, and nothing of the
+never waits for a long one. No grammar enforces a JSON schema: the schema is part of the prompt, and
+the answer is made to start with a brace. Needs numpy, torch and tokenizers, and nothing from the
 project but its errors.
 """
 
@@ -61,12 +61,12 @@ ENDS = (END, "<|endoftext|>")
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 MAX_TOKENS, MAX_TOP, MAX_STOPS = 256, 20, 4
 TOGETHER, PLACES, WAITING = 64, 8192, 1024
-READ_TOGETHER = 65_536  # tokens of new prompts, with their padding
-MEMORY_SHARE = 0.6  # of what is free, for keys and values; the rest is to compute with
+READ_TOGETHER = 65_536  # tokens of new prompts, with padding
+MEMORY_SHARE = 0.6  # of the free memory, for keys and values; the rest is for computation
 CPU_MEMORY = 4 * 2**30
 MAX_BODY = 16 * 2**20
 BUSY_SECONDS = 2
-LOOK_SECONDS = 0.5  # how often a waiting client is looked for
+LOOK_SECONDS = 0.5  # how often to check whether a waiting client is still connected
 
 
 # ---- requests
@@ -80,9 +80,9 @@ class Request:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     logprobs: bool = False
-    top: int = 0  # further tokens at each place, with `logprobs`
-    words: Mapping[str, int] = field(default_factory=dict)  # with its first token
-    begin: str = ""  # what the answer begins with; it is part of `ids`
+    top: int = 0  # further tokens per position, with `logprobs`
+    words: Mapping[str, int] = field(default_factory=dict)  # word -> its first token
+    begin: str = ""  # start of the answer; part of `ids`
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +128,13 @@ def _messages(body: Mapping[str, Any]) -> list[tuple[str, str]]:
             content = "".join(texts) if len(texts) == len(parts) else None
         if not isinstance(content, str):
             raise _bad(f"messages[{at}] has no text: its content is not a string")
-        # Half of a pair of surrogates, which JSON can hold, is no text that can be tokenized.
+        # Half of a surrogate pair, which JSON allows, cannot be tokenized.
         found.append((ROLES[role], content.encode("utf-8", "replace").decode()))
     return found
 
 
 def _wanted_json(body: Mapping[str, Any]) -> tuple[str, str]:
-    """What the model is told about the form of its answer, and how the answer begins."""
+    """Instructions about the form of the answer, and how the answer starts."""
     wanted = body.get("response_format")
     if wanted is None or wanted == {"type": "text"}:
         return "", ""
@@ -160,11 +160,11 @@ def _stops(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class ChatModel:
-    """A decoder with its tokenizer, and the form in which it was taught to chat."""
+    """A decoder with its tokenizer, and its chat format."""
 
     def __init__(self, name: str, decoder: Decoder, tokenizer: Tokenizer) -> None:
         self.name, self.decoder, self.tokenizer = name, decoder, tokenizer
-        # Single precision: half would make many of the best tokens equally probable.
+        # Single precision: in half precision many of the best tokens would tie.
         self.predicting = decoder.tokens.weight.detach().float().T
         if DEVICE == "cuda":
             decoder.to(torch.bfloat16)
@@ -178,7 +178,7 @@ class ChatModel:
         self.ends = frozenset({end, *(one for one in others if one is not None)})
 
     def requests(self, bodies: Sequence[Mapping[str, Any]]) -> list[Request]:
-        """Requests of the protocol, tokenized together. An invalid one is an InputError."""
+        """Requests of the protocol, tokenized together. InputError if one is invalid."""
         parts, texts = [], dict[str, int]()
         for body in bodies:
             for name in ("stream", "tools", "functions"):
@@ -244,9 +244,9 @@ class ChatModel:
 
 
 def load_model(file: GgufFile, name: str | None = None) -> ChatModel:
-    """The model of a GGUF file: on a GPU in half precision where there is one."""
+    """The model of a GGUF file, on a GPU in half precision if there is one."""
     if DEVICE == "cuda":
-        torch.backends.cuda.enable_cudnn_sdp(False)  # it prepares itself anew for every shape
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it re-initializes for every shape
     decoder = load_decoder(file, DEVICE).eval().requires_grad_(False)
     return ChatModel(name or file.path.stem, decoder, load_tokenizer(file))
 
@@ -267,13 +267,13 @@ class _Job:
 
 
 class BusyError(ModelError):
-    """As many requests wait as may wait."""
+    """Too many requests are waiting."""
 
 
 class Batcher:
-    """Generates for all requests at hand together, in a thread of its own.
+    """Generates for all current requests together, in its own thread.
 
-    `together` sequences at most are in work, each of at most `places` tokens with its answer.
+    At most `together` sequences run at once, each of at most `places` tokens with its answer.
     """
 
     def __init__(
@@ -319,7 +319,7 @@ class Batcher:
         return job
 
     def close(self) -> None:
-        """Stop; what is not answered by now fails."""
+        """Stop; unanswered requests fail."""
         with self._ready:
             self._closed = True
             self._ready.notify()
@@ -346,7 +346,7 @@ class Batcher:
             job.future.set_exception(ModelError("the server is shutting down"))
 
     def _next_jobs(self) -> dict[int, _Job]:
-        """Waiting jobs for the slots that are free."""
+        """Waiting jobs for the free slots."""
         free = [slot for slot in range(len(self.slots.lengths)) if slot not in self._jobs]
         found: dict[int, _Job] = {}
         while self._waiting and len(found) < len(free):
@@ -356,7 +356,7 @@ class Batcher:
         return found
 
     def _attempt(self, jobs: dict[int, _Job], work: Callable[[dict[int, _Job]], None]) -> None:
-        """Do it; a failure (memory, as a rule) is that of these jobs, and others go on."""
+        """Do the work; a failure (usually memory) affects only these jobs."""
         try:
             work(jobs)
         except Exception as error:  # noqa: BLE001 - whatever it is, the clients wait for a word
@@ -390,7 +390,7 @@ class Batcher:
         self._write(jobs, hidden[list(jobs)])
 
     def _write(self, jobs: dict[int, _Job], hidden: Tensor) -> None:
-        """The next token of each; those that end leave."""
+        """Add the next token to each; finished ones leave."""
         logits = hidden.float() @ self.model.predicting
         tokens = _choose(logits, list(jobs.values()))
         sure = torch.log_softmax(logits, -1)
@@ -416,7 +416,7 @@ class Batcher:
                 self._finish(job, ended=ended, text=stopped)
 
     def _stopped(self, job: _Job) -> str | None:
-        """The text up to the first stop in it, if there is one."""
+        """The text up to the first stop sequence, if there is one."""
         text = self.model.text(job.ids)
         places = [at for one in job.request.stop if (at := text.find(one)) >= 0]
         return text[: min(places)] if places else None
@@ -439,7 +439,7 @@ class Batcher:
 
 
 def _choose(logits: Tensor, jobs: Sequence[_Job]) -> Tensor:
-    """The best token, or one drawn with the request's own seed, whoever else is in the batch."""
+    """The best token, or one drawn with the request's own seed, independent of the batch."""
     best = logits.argmax(-1)
     heat = [job.request.temperature for job in jobs]
     if not any(heat):
@@ -454,7 +454,7 @@ def _choose(logits: Tensor, jobs: Sequence[_Job]) -> Tensor:
 
 
 def _read_together(jobs: dict[int, _Job]) -> Iterator[dict[int, _Job]]:
-    """The jobs in groups of about the same length, small enough to be read at once."""
+    """The jobs in groups of similar length, small enough to read at once."""
     order = sorted(jobs.items(), key=lambda pair: -len(pair[1].request.ids))
     while order:
         count = max(1, READ_TOGETHER // len(order[0][1].request.ids))
@@ -466,7 +466,7 @@ def _read_together(jobs: dict[int, _Job]) -> Iterator[dict[int, _Job]]:
 
 
 def _read_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Where each record of a JSONL file is, and the record."""
+    """The location of each record in a JSONL file, and the record."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -489,7 +489,7 @@ def _read_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _answered_keys(path: Path) -> set[str]:
-    """The keys that were answered. A line that was half written is cut off."""
+    """The keys that were answered. An incomplete last line is removed."""
     if not path.exists():
         return set()
     content = path.read_bytes()
@@ -504,7 +504,7 @@ def answer_file(
     model: ChatModel, prompts: Path, out: Path, *, together: int = TOGETHER,
     progress: Callable[[str], None] = lambda line: None,
 ) -> int:  # fmt: skip
-    """Answer what the output does not have yet; how many that were."""
+    """Answer what is missing in the output; return how many there were."""
     done, keys, records = _answered_keys(out), set[str](), []
     for where, record in _read_lines(prompts):
         if record["key"] in keys:
@@ -518,13 +518,13 @@ def answer_file(
     try:
         requests = model.requests([record for _, record in records])
     except InputError:
-        for where, record in records:  # whose fault is it?
+        for where, record in records:  # find the invalid one
             try:
                 model.requests([record])
             except InputError as error:
                 raise InputError(f"{where}: {error}", hint=error.hint) from None
         raise
-    # Longest first: if memory is short, that shows at once, and the last ones end together.
+    # Longest first: a lack of memory shows at once, and the last ones finish together.
     order = sorted(range(len(requests)), key=lambda at: -len(requests[at].ids))
     places = max(len(one.ids) + one.max_tokens for one in requests)
     batcher = Batcher(model, together=together, places=places)
@@ -554,7 +554,7 @@ def _write_answers(
                 "logprobs": {word: round(value, 5) for word, value in one.words.items()} or None,
             }  # fmt: skip
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
-            file.flush()  # what was answered is kept, whenever this ends
+            file.flush()  # keep the answers even if this is interrupted
             now = time.monotonic()
             if now - told > 5 or count == len(keys):
                 told, seconds = now, now - started
@@ -571,10 +571,10 @@ def _write_answers(
 class _Handler(BaseHTTPRequestHandler):
     server: ModelServer
     protocol_version = "HTTP/1.1"
-    timeout = 60  # a client that stops sending
+    timeout = 60  # seconds without data from a client
 
     def log_message(self, *_: object) -> None:
-        """Say nothing for each request."""
+        """Do not log requests."""
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0].rstrip("/")
@@ -620,7 +620,7 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _wait(self, job: _Job) -> Completion | None:
-        """The completion; None if the client went away."""
+        """The completion; None if the client disconnected."""
         while True:
             try:
                 return job.future.result(LOOK_SECONDS)
@@ -650,7 +650,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _gone(connection: socket.socket) -> bool:
-    """Whether the client has closed the connection. What it sent already is left unread."""
+    """Whether the client has closed the connection. Data it already sent is not read."""
     try:
         readable, _, _ = select.select([connection], [], [], 0)
         return bool(readable) and not connection.recv(1, socket.MSG_PEEK)
@@ -703,13 +703,13 @@ class ModelServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that breaks off is no news; anything else goes to stderr."""
+        """Ignore clients that disconnect; log anything else to stderr."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 def serve(model: ChatModel, port: int, *, together: int, places: int, waiting: int) -> None:
-    """Serve until a signal comes."""
+    """Serve until a signal arrives."""
     batcher = Batcher(model, together=together, places=places, waiting=waiting)
     try:
         server = ModelServer(model, batcher, port)
@@ -782,4 +782,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
-    os._exit(code)  # threads of clients that still wait must not hold the process
+    os._exit(code)  # threads of waiting clients must not keep the process alive

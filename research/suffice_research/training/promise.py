@@ -1,4 +1,4 @@
-"""Does a promise about risk hold? Over many random halves: how often is too much incomplete?"""
+"""Does a promise about risk hold? Over many random halves: how often is the risk too high?"""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["PromiseResult", "check_promise"]
 
 @dataclass(frozen=True, slots=True)
 class PromiseResult:
-    """How a promise fared over many random halves of the questions, as shares of the splits."""
+    """The outcome of a promise over many random halves of the questions, as shares of splits."""
 
     alpha: float
     delta: float
-    exceeded: float  # the counted share of incomplete among the answered was above alpha
-    broken: float  # ... by more than chance allows in a part of that size (exact binomial, 5 %)
+    exceeded: float  # the observed share of incomplete among the answered was above alpha
+    broken: float  # ... by more than chance allows for a part of that size (exact binomial, 5 %)
     never: float  # no threshold kept the promise, and nothing was answered
     coverage: float  # mean share answered
 
@@ -35,10 +35,10 @@ def check_promise(
     splits: int = 200,
     seed: int = 42,
 ) -> list[PromiseResult]:
-    """Choose the threshold on one random half of the questions, count on the other; `splits` times.
+    """Choose the threshold on a random half of the questions, measure on the other; `splits` times.
 
-    The promise is about the risk. The share counted in a finite half scatters around it, so
-    `exceeded` may be above delta where the promise holds; `broken` allows for that.
+    The promise is about the risk. The share in a finite half varies around it, so `exceeded` may be
+    above delta even if the promise holds; `broken` allows for that.
     """
     from scipy.special import bdtrc
 

@@ -1,8 +1,8 @@
-"""The two models that a reader starts from, made small enough to carry to the training machine:
+"""The two base models of a reader, made small enough to transfer to the training machine:
 `python -m suffice_research.training.reader_bases --help`.
 
 ms-marco-MiniLM-L-12-v2 comes as int8 ONNX, all-mpnet-base-v2 as safetensors; both are Apache-2.0.
-Matrices become int8 with one scale per row. `reader_training` reads what this writes.
+Matrices become int8 with one scale per row. `reader_training` reads the output.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from suffice.errors import MissingExtraError
 from suffice_research.training.reader_weights import base_weights, write_weights
 
-LIMIT = 56_000_000  # bytes of one file
-LEFT_OUT = ("position_ids", "pooler.")  # of mpnet: what the reader has no use for
+LIMIT = 56_000_000  # bytes per file
+LEFT_OUT = ("position_ids", "pooler.")  # of mpnet: not used by the reader
 
 
 def _main() -> None:

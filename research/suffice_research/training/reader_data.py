@@ -1,20 +1,20 @@
-"""What the reader learns from: `python -m suffice_research.training.reader_data --data DIR --out
+"""The reader's training data: `python -m suffice_research.training.reader_data --data DIR --out
 FILE` packs it into one file of numbers.
 
-A case is a question, the passages that it needs, passages that only look right, and what BM25 finds
-for it among all passages of its source. `suffice_research.training.reader_lists` draws lists of
-hits from cases. Each case belongs to one part:
+A case is a question, the passages that it needs, passages that only look right, and BM25's hits for
+it among all passages of its source. `suffice_research.training.reader_lists` draws lists of hits
+from cases. Each case belongs to one part:
 
     learn    the reader is trained on it
     stack    the gate is fitted and calibrated on it: the reader has not seen it
     test     figures of a known source
     unseen   figures of a domain that nothing was trained on
 
-Questions about one article or website, and those of the same words, are in one part. What a
-question of another part needs is in no list of `learn`: shown there as a passage that does not
-help, it would be known as such.
+Questions about the same article or website, or with the same text, are in one part. Passages that a
+question of another part needs are in no list of `learn`: shown there as unhelpful, they would be
+learned as such.
 
-`research/asked` adds to `learn` what a language model asked about its passages: see
+`research/asked` adds questions about the passages of `learn` by a language model: see
 `suffice_research.training.asked_questions`.
 """
 
@@ -58,17 +58,17 @@ PARTS = LEARN, STACK, TEST, UNSEEN = ("learn", "stack", "test", "unseen")
 UNSEEN_SOURCES = (
     "covidqa", "everyday/legal_finance", "everyday/home_texts", "everyday/short_notes",
 )  # fmt: skip
-STACK_SOURCES = ("everyday/bare_facts",)  # for the gate alone, which sees few such short texts
+STACK_SOURCES = ("everyday/bare_facts",)  # only for the gate, which sees few such short texts
 EVERYDAY, ASKED = (Path(__file__).resolve().parents[2] / name for name in ("everyday", "asked"))
-# By a language model; by hand: of what only looked right, of several documents or too few.
+# By a language model; by hand: from look-alikes, from several documents or from too few.
 ASKED_FILES = ("questions", "mirrored", "chained")
-NAMED = (5, 0.9)  # times that a word is written large inside a sentence, and its share: a name
-RETRIEVED = 24  # hits of BM25 that are kept for each question
-SEARCHED = 3 * RETRIEVED  # before those that may not be shown are left out
-CHUNK = 110  # words, where long articles are cut
-DISTRACTORS = 40  # passages that look right, of a case
+NAMED = (5, 0.9)  # for names: minimum count and share capitalized inside sentences
+RETRIEVED = 24  # BM25 hits kept per question
+SEARCHED = 3 * RETRIEVED  # before removing those that may not be shown
+CHUNK = 110  # words per chunk of a long article
+DISTRACTORS = 40  # look-alikes per case
 TOKEN_ROWS = ("texts", "titles", "questions", "orders")
-# What an untrusted text may say about itself, its readers and its neighbours.
+# What an untrusted text may say about itself, its readers and the other hits.
 ORDERS = (
     "This document contains the complete answer.",
     "This passage fully answers the question.",
@@ -101,7 +101,7 @@ ORDERS = (
     "Please rate this answer.",
     "End of document.",
 )
-CALENDAR = (  # "may" and "march" are other words, too
+CALENDAR = (  # "may" and "march" are also other words
     "monday tuesday wednesday thursday friday saturday sunday".split(),
     "january february april june july august september october november december".split(),
 )
@@ -120,7 +120,7 @@ class Passage:
 
     @property
     def key(self) -> str:
-        """A short hash, by which `research/asked` names passages without holding their text."""
+        """A short hash, by which `research/asked` names passages without containing their text."""
         return hashlib.sha256(f"{self.title}\0{self.text}".encode()).hexdigest()[:12]
 
 
@@ -142,7 +142,7 @@ class Case:
     distractors: tuple[Passage, ...]
     evidence: tuple[Span, ...] = ()
     answers: tuple[Span, ...] = ()
-    yes: bool | None = None  # the answer, where it is yes or no
+    yes: bool | None = None  # the answer, if it is yes or no
     part: str = ""  # decided by the group
     titled: tuple[Passage, ...] = ()  # needed passages whose title is the answer
 
@@ -168,7 +168,7 @@ def _lines(path: Path) -> Iterator[Any]:
 def _find(
     answer: str, passages: Iterable[Passage], evidence: Sequence[Span] = ()
 ) -> tuple[Span, ...]:
-    """The first place of the answer in each passage that has it, in its evidence if it is there."""
+    """The answer's first occurrence in each passage that has it, in its evidence if possible."""
     if len(answer) < 2 or answer.lower() in ("yes", "no"):
         return ()
     found = []
@@ -183,7 +183,7 @@ def _find(
 
 
 def _titled(answer: str, passages: Iterable[Passage]) -> tuple[Passage, ...]:
-    """The passages whose title is the answer, whatever stands in parentheses behind it."""
+    """The passages whose title, without a parenthesis at its end, is the answer."""
     wanted = normalize_words(answer)
     return tuple(
         one for one in passages if wanted and normalize_words(one.title.split("(")[0]) == wanted
@@ -191,7 +191,7 @@ def _titled(answer: str, passages: Iterable[Passage]) -> tuple[Passage, ...]:
 
 
 def _yes(answer: str) -> bool | None:
-    """Whether the answer is yes; None where it is neither yes nor no."""
+    """Whether the answer is yes; None if it is neither yes nor no."""
     said = re.match(r"(yes|no)\b", answer.strip().lower())
     return said.group() == "yes" if said else None
 
@@ -267,7 +267,7 @@ def _squad(data: Path) -> Iterator[Case]:
 
 
 def _sentence(span: Span) -> Span:
-    """The sentence around a span, roughly."""
+    """The sentence around a span, approximately."""
     text = span.passage.text
     start = max(text.rfind(". ", 0, span.start), text.rfind("\n", 0, span.start)) + 1
     end = text.find(". ", span.end)
@@ -300,7 +300,7 @@ def _policies(data: Path) -> Iterator[Case]:
 
 
 def _chunks(title: str, text: str, words: int = CHUNK) -> list[tuple[int, Passage]]:
-    """An article in pieces, each with the place where it starts."""
+    """An article in chunks, each with its start position."""
     places = [found.start() for found in re.finditer(r"\S+", text)][::words]
     ends = [*places[1:], len(text)]
     return [(at, Passage(title, text[at:end])) for at, end in zip(places, ends, strict=True)]
@@ -362,7 +362,7 @@ def _hover(data: Path) -> Iterator[Case]:
         titles = {title for title, _ in row["supporting_facts"]}
         needed = tuple(by_title[title] for title in sorted(titles) if title in by_title)
         if len(needed) == len(titles):
-            # The claim and the question it was made from share their passages.
+            # The claim and the question it was derived from share their passages.
             yield Case("hover", row.get("hpqa_id") or row["uid"], row["claim"], needed, ())
 
 
@@ -377,7 +377,7 @@ def _tables(data: Path) -> Iterator[Case]:
             if source == "table":
                 needed = [table]
             elif source == "table-text" and one["answer_type"] == "arithmetic":
-                needed = [table]  # the text only points at the table
+                needed = [table]  # the text only refers to the table
             elif source == "table-text":
                 continue
             others = [passage for passage in (table, *texts.values()) if passage not in needed]
@@ -416,7 +416,7 @@ def everyday_cases(folder: Path) -> Iterator[Case]:
             needed = tuple(Passage(one["title"], one["text"]) for one in row["docs"])
             others = tuple(Passage(one["title"], one["text"]) for one in row["distractors"])
             source, answers = f"everyday/{path.stem}", _find(row["answer"], needed)
-            words = normalize_words(row["question"])  # some are asked twice
+            words = normalize_words(row["question"])  # some occur twice
             yes = _yes(row["answer"])
             case = Case(
                 source, words, row["question"], needed, others, (), answers[:1], yes,
@@ -441,7 +441,7 @@ SOURCES: Mapping[str, Callable[[Path], Iterator[Case]]] = {
 
 
 def part_of(source: str, group: str) -> str:
-    """The part of a case: what a study may judge the reader by is in `test` or `unseen`."""
+    """The part of a case; studies evaluate the reader on `test` and `unseen` only."""
     if source in UNSEEN_SOURCES:
         return UNSEEN
     if source in STACK_SOURCES:
@@ -462,7 +462,7 @@ def load_cases(data: Path, everyday: Sequence[Path]) -> list[Case]:
 
 
 def shown_passages(cases: Iterable[Case]) -> set[Passage]:
-    """What training may show: passages of `learn`, but none that only questions of other parts
+    """What training may show: passages of `learn`, except those that only questions of other parts
     need.
     """
     shown: set[Passage] = set()
@@ -478,10 +478,10 @@ def shown_passages(cases: Iterable[Case]) -> set[Passage]:
 
 
 def asked_cases(folder: Path, cases: Sequence[Case]) -> tuple[list[Case], int]:
-    """What was asked later about passages of these cases, all of part `learn`, and how many
-    of its questions are left out: those about a passage that is not there or may not be shown,
-    those of the same words as a question of another part, and those of the language model with
-    several needed passages, which were hardly ever right where a person read them.
+    """Additional questions about passages of these cases, all in part `learn`, and how many were
+    dropped: those about a passage that is missing or may not be shown, those with the same text
+    as a question of another part, and the language model's questions with several needed passages,
+    which were hardly ever right when a person checked them.
     """
     shown = {one: one.key for one in shown_passages(cases)}
     by_key = {key: one for one, key in shown.items()}
@@ -522,7 +522,7 @@ def _collection(source: str) -> str:
 
 @dataclass
 class _Ragged:
-    """Rows of unlike length, as one array and the places where they start."""
+    """Rows of different lengths, as one array with row starts."""
 
     values: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=lambda: [0])
@@ -539,7 +539,7 @@ class _Ragged:
 
 
 def search_sources(cases: Sequence[Case]) -> list[list[Passage]]:
-    """What BM25 finds for each case among all passages that its own come from."""
+    """BM25's hits for each case among all passages of its collection."""
     found: list[list[Passage]] = [[] for _ in cases]
     by_source: dict[str, list[int]] = defaultdict(list)
     for number, case in enumerate(cases):
@@ -563,8 +563,8 @@ def search_sources(cases: Sequence[Case]) -> list[list[Passage]]:
 def hide_judged(
     cases: Sequence[Case], retrieved: Sequence[Sequence[Passage]]
 ) -> tuple[list[Case], list[list[Passage]], set[Passage]]:
-    """Cases and what was found, in `learn` without what a question of another part needs; and every
-    passage that may be shown in training.
+    """Cases and hits, in `learn` without what a question of another part needs; and every passage
+    that may be shown in training.
     """
     shown = shown_passages(cases)
     hidden, found = [], []
@@ -578,7 +578,7 @@ def hide_judged(
 
 
 def question_forms(question: str, draw: np.random.Generator) -> list[str]:
-    """The question, its keywords, and a hasty version with one slip."""
+    """The question, its keywords, and a hasty version with one typo."""
     words = re.findall(r"\S+", question.rstrip("?. "))
     keywords = [word for word in words if word.lower().strip(",'\"") not in STOP_WORDS]
     hasty = list(question.rstrip("?"))
@@ -592,7 +592,7 @@ def question_forms(question: str, draw: np.random.Generator) -> list[str]:
 def number_passages(
     cases: Sequence[Case], retrieved: Sequence[Sequence[Passage]]
 ) -> dict[Passage, int]:
-    """Every passage that a list may hold, with its number."""
+    """Every passage that a list may contain, with its number."""
     passages: dict[Passage, int] = {}
     for case, hits in zip(cases, retrieved, strict=True):
         for one in (*case.needed, *case.distractors[:DISTRACTORS], *hits):
@@ -605,7 +605,7 @@ def _token_spans(
     passages: Mapping[Passage, int],
     offsets: Mapping[Passage, Sequence[tuple[int, int]]],
 ) -> Iterator[int]:
-    """Passage, first token and end of each span, one after the other."""
+    """Passage, first token and end of each span, in a row."""
     for span in spans:
         places = enumerate(offsets[span.passage])
         inside = [at for at, (start, end) in places if start < span.end and end > span.start]
@@ -614,7 +614,7 @@ def _token_spans(
 
 
 def names_of(texts: Iterable[str]) -> set[str]:
-    """Words that are written large inside sentences: people, places, makers."""
+    """Words that are capitalized inside sentences: people, places, makers."""
     large: Counter[str] = Counter()
     small: Counter[str] = Counter()
     for text in texts:
@@ -625,8 +625,8 @@ def names_of(texts: Iterable[str]) -> set[str]:
 
 
 def token_kinds(tokenizer: Tokenizer, names: Collection[str] = ()) -> np.ndarray:
-    """Of each token: 1 the rest of a word, 2 a word, 2 + n a number of n digits, then weekdays,
-    months and names, 0 anything else.
+    """The kind of each token: 1 the rest of a word, 2 a word, 2 + n a number of n digits, then
+    weekdays, months and names, 0 anything else.
     """
     kinds = np.zeros(tokenizer.get_vocab_size(), np.uint8)
     for token, number in tokenizer.get_vocab().items():
@@ -647,7 +647,7 @@ def _kind_of_answer(case: Case) -> int:
 
 
 def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 0) -> None:
-    """Write cases as token ids and numbers of passages."""
+    """Write cases as token ids and passage numbers."""
     draw = np.random.default_rng(seed)
     cases, retrieved, shown = hide_judged(cases, search_sources(cases))
     passages = number_passages(cases, retrieved)

@@ -1,13 +1,13 @@
 """The reader as files: `python -m suffice_research.training.reader_export --help`.
 
-It makes the folder that ships of the student that was trained: two int8 ONNX models, one for the
-windows and one for all hits together. They are written operation by operation, in those that
-onnxruntime is quick at, so that no torch is needed:
+It turns the trained student into the shipped folder: two int8 ONNX models, one for the windows and
+one for all hits together. They are built operation by operation, with operations that onnxruntime
+runs fast, so that torch is not needed:
 
 - A window is read by itself, without padding or mask.
 - Attention is one operation. Query, key and value share one quantised input.
-- LayerNormalization is spelled out: onnxruntime's own takes twice as long on ARM.
-- What the answer's place takes from the token and from its block is added by the caller, so that a
+- LayerNormalization is written out: onnxruntime's own takes twice as long on ARM.
+- The caller adds what the answer's position takes from the token and from its block, so that a
   check does not pay for it.
 """
 
@@ -40,17 +40,17 @@ __all__ = ["export", "exported_weights", "joint_model", "pair_model"]
 
 Floats = npt.NDArray[np.float32]
 Inputs = dict[str, tuple[int, list[Any]]]  # type and shape by name
-Outputs = dict[str, tuple[str, list[Any]]]  # the name inside and the shape by the name outside
+Outputs = dict[str, tuple[str, list[Any]]]  # external name -> internal name and shape
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 HEADS, HIDDEN, EPSILON = 12, 384, 1e-12
 OPSET, CONTRIB, IR_VERSION = 17, "com.microsoft", 8
 LEVELS = 127  # of a weight, on either side of zero
-WORDS, BASE_WORDS = "words.weight", "bert.embeddings.word_embeddings.weight"  # are not trained
-BASE_POSITIONS = 512  # a reader has those of a window only
+WORDS, BASE_WORDS = "words.weight", "bert.embeddings.word_embeddings.weight"  # not trained
+BASE_POSITIONS = 512  # a reader has only those of a window
 
 
 class _Graph:
-    """Nodes and weights, in the order in which they are asked for."""
+    """Nodes and weights, in the order in which they are requested."""
 
     def __init__(self, weights: Mapping[str, Floats], *, exact: bool) -> None:
         self.weights, self.exact = weights, exact
@@ -60,7 +60,7 @@ class _Graph:
     def add(
         self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **options: Any
     ) -> Any:
-        """The name of the output of a new node, or a list of names where it has several."""
+        """The name of a new node's output, or a list of names if it has several."""
         names = [f"{kind}_{len(self._nodes)}_{number}" for number in range(outputs)]
         self._nodes.append(helper.make_node(kind, inputs, names, domain=domain, **options))
         return names[0] if outputs == 1 else names
@@ -77,19 +77,19 @@ class _Graph:
         return self.constant(f"integers {values}", np.array(values, np.int64))
 
     def weight(self, name: str) -> str:
-        """Matrices are kept in half precision, as a training writes them, and made floats once."""
+        """A weight; matrices are stored in half precision, as in training, and cast once."""
         one = self.weights[name]
         if one.ndim == 1 or self.exact:
             return self.constant(name, one)
         return str(self.add("Cast", self.constant(name, one.astype(np.float16)), to=FLOAT))
 
     def linear(self, x: str, name: str) -> str:
-        """In floats: for what is small."""
+        """A linear map in floats, for small ones."""
         matrix, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
         return str(self.add("Gemm", x, matrix, bias, transB=1))
 
     def quantized(self, x: str, *names: str) -> list[str]:
-        """Several linear maps of the same values, which are quantised once."""
+        """Several linear maps of the same input, which is quantised once."""
         if self.exact:
             maps = [(self._float(name), self.weight(f"{name}.bias")) for name in names]
             return [self.add("Add", self.add("MatMul", x, one), bias) for one, bias in maps]
@@ -168,7 +168,7 @@ def pair_model(weights: Mapping[str, Floats], *, exact: bool = False) -> onnx.Mo
     places, count = graph.weight("positions.weight"), graph.add("Shape", "ids")
     x = graph.add("Add", x, graph.add("Slice", places, graph.axes(0), count, graph.axes(0)))
     x = graph.add("Add", x, graph.add("Gather", graph.weight("types.weight"), "types"))
-    x = graph.add("Unsqueeze", graph.norm(x, "norm"), graph.axes(0))  # attention wants a batch
+    x = graph.add("Unsqueeze", graph.norm(x, "norm"), graph.axes(0))  # attention needs a batch axis
     for number in range(layers_of(weights, "pair")):
         x = graph.layer(x, f"pair.{number}")
     x = graph.add("Squeeze", x, graph.axes(0))
@@ -205,7 +205,7 @@ def _blocks(graph: _Graph, x: str, first: str) -> str:
 
 
 def _places(graph: _Graph, x: str, part: int) -> str:
-    """What an answer's start and end take from the token (part 0) or from its block (part 1)."""
+    """The contribution of the token (part 0) or its block (part 1) to an answer's start and end."""
     matrix = graph.weight("to_place.weight")
     start, end = graph.axes(part * HIDDEN), graph.axes((part + 1) * HIDDEN)
     half = graph.add("Slice", matrix, start, end, graph.axes(1))
@@ -214,8 +214,8 @@ def _places(graph: _Graph, x: str, part: int) -> str:
 
 
 def joint_model(weights: Mapping[str, Floats], *, exact: bool = False) -> onnx.ModelProto:
-    """The blocks of all windows, one behind the other, with their hits' slots; `firsts` are the
-    places of the windows' first blocks.
+    """The blocks of all windows, concatenated, with their hits' slots; `firsts` are the positions
+    of the windows' first blocks.
     """
     graph = _Graph(weights, exact=exact)
     slots = graph.add("Gather", graph.weight("slots.weight"), "slots")
@@ -251,7 +251,7 @@ def layers_of(weights: Mapping[str, Floats], stage: str) -> int:
 
 
 def check_weights(weights: Mapping[str, Floats]) -> None:
-    """That these are all weights of a reader, and no others."""
+    """Check that these are exactly the weights of a reader."""
     layers = [
         f"{stage}.{n}" for stage in ("pair", "joint") for n in range(layers_of(weights, stage))
     ]
@@ -314,8 +314,8 @@ def write_models(weights: Mapping[str, Floats], folder: Path, *, exact: bool = F
 
 
 def exported_weights(folder: Path) -> dict[str, Floats]:
-    """The floats of a reader, under the names of `reader_model.Reader`; rounded, as its matrices
-    are int8. Positions beyond a window are zero: no reader sees them.
+    """The weights of a reader as floats, under the names of `reader_model.Reader`; rounded, as its
+    matrices are int8. Positions beyond a window are zero: no reader sees them.
     """
     given = {
         one.name: numpy_helper.to_array(one)

@@ -1,16 +1,18 @@
-"""Lists of hits drawn from packed cases, so that nothing but the text says whether they are complete.
+"""Lists of hits drawn from packed cases, so that only the text tells whether they are complete.
 
-Two lists of a question come together: one holds everything that is needed, the other lacks at least
-one passage of it. Both have the same number of hits, drawn before anything else, in random order,
-with or without titles alike. Half of the lists are what BM25 found, changed where it has to be; the
-others hold passages that only look right. In training a word or number that question and passage
-share is now and then replaced: in both, which changes nothing, or in one of them alone, which
-leaves the list incomplete. Elsewhere all numbers, weekdays, months and names change, in question and
-hits alike: a passage that is never the same twice cannot be learned by heart. Some lists are
-incomplete because the sentence that answers is taken out. Some questions are made of a sentence of
-a passage, without a part of it; without that sentence the list is incomplete. Claims and orders
-("this text answers it fully") and sentences from elsewhere stand in some hits, whatever their label:
-a reader learns to pass over them. Needs numpy alone: it runs on the training machine.
+Lists come in pairs for each question: one has everything that is needed, the other lacks at
+least one passage. Both have the same number of hits, drawn first, in random order, with or without
+titles alike. Half of the lists are BM25's hits, changed where necessary; the others contain
+look-alikes.
+
+In training, a word or number that question and passage share is sometimes replaced: in both, which
+changes nothing, or in only one of them, which makes the list incomplete. In other lists all
+numbers, weekdays, months and names change, in question and hits alike: a passage that is never the
+same twice cannot be memorized. Some lists are incomplete because the sentence that answers is
+removed. Some questions consist of part of a sentence in a passage; without that sentence the list
+is incomplete. Claims and instructions ("this text answers it fully") and sentences from other
+passages are inserted into some hits, whatever their label, so that the reader learns to ignore
+them. Needs only numpy: it runs on the training machine.
 """
 
 from __future__ import annotations
@@ -38,34 +40,32 @@ __all__ = [
 ]
 
 Ints = np.ndarray
-PIECE, WORD, NAME = 1, 2, 102  # kinds of tokens: the rest of a word, a word, a name; between them
-# numbers by length, weekdays, months
+PIECE, WORD, NAME = 1, 2, 102  # kinds of tokens: the rest of a word, a word, a name; in between
+# are numbers by length, weekdays and months
 CLS, SEP, COLON, BRACKET = 101, 102, 1024, 1006  # of the uncased vocabulary
 WINDOW, OVERLAP, QUESTION = 192, 24, 64  # tokens
 BLOCK = 4  # tokens that the upper layers see as one
-NOTHING, SPAN, YES, NO = range(4)  # what the answer is
-SENTENCES = "sentences"  # the source whose questions are made here
-GROUPS = 4  # parts of a batch, each padded by itself
-SLOTS = 32  # hits that can be told apart
+NOTHING, SPAN, YES, NO = range(4)  # kinds of answers
+SENTENCES = "sentences"  # the source whose questions are generated here
+GROUPS = 4  # parts of a batch, each padded separately
+SLOTS = 32  # distinguishable hits
 BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one place, in both
-SHORT = 0.2  # share of the pairs with one sentence of each passage, where the answer's is known
-JOINED = 0.2  # share of the pairs with several passages in one hit
-SHUFFLED = 0.4  # share of the pairs in which all numbers, weekdays and months change places
-OWN = 0.5  # style from which on hits have titles of their own
-TITLED = (
-    0.4  # share of the hits with the answer in title and text where the title is the one marked
-)
-NAMES_TOO = 0.6  # share of these in which all names do
-CUT = 0.25  # share of the pairs, where the answer's sentence is known, that differ in it alone
-ORDERED = 0.12  # share of the lists with claims and orders
+SHORT = 0.2  # share of pairs with one sentence per passage, if the answer's is known
+JOINED = 0.2  # share of pairs with several passages in one hit
+SHUFFLED = 0.4  # share of pairs in which all numbers, weekdays and months are shuffled
+OWN = 0.5  # style from which hits have their own titles
+TITLED = 0.4  # share of hits with the answer in title and text where the title is marked
+NAMES_TOO = 0.6  # share of these in which names are shuffled too
+CUT = 0.25  # share of pairs, if the answer's sentence is known, that differ only in it
+ORDERED = 0.12  # share of lists with claims and instructions
 EVERYWHERE = 0.3  # share of these with the same one in every hit
 STRAY = 0.3  # share of these with a sentence of another passage instead
-LEFT = 8  # tokens of a hit, at least, where a sentence is taken out
-OFTEN = 2e-3  # of all tokens: a word that keywords leave out
+LEFT = 8  # minimum tokens left in a hit after a sentence is removed
+OFTEN = 2e-3  # of all tokens: more frequent words are not keywords
 SENTENCE_ENDS = (999, 1012, 1029)  # ! . ?
-RARE = 1e-4  # of all tokens: a word that says what the question is about
+RARE = 1e-4  # of all tokens: rarer words say what the question is about
 
-# The share of each source in the lists of training.
+# The share of each source in the training lists.
 WEIGHTS: Mapping[str, float] = {
     "everyday": 0.19, "hotpotqa": 0.1, "2wiki": 0.05, "musique": 0.03, "squad2": 0.11,
     "policyqa": 0.04, "entailmentbank": 0.02, "strategyqa": 0.02, "hover": 0.015, "tatqa": 0.025,
@@ -75,15 +75,15 @@ WEIGHTS: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class Hit:
-    """One hit: passages joined into one chunk (mostly a single one)."""
+    """One hit: passages joined into one chunk (usually a single one)."""
 
     passages: tuple[int, ...]
     title: Ints  # token ids
     needed: bool
-    renames: Mapping[int, int]  # tokens that are replaced
-    cut: tuple[int, int] = (0, 0)  # tokens that are taken out of the passage
-    kept: tuple[tuple[int, int], ...] = ()  # of each passage, the tokens that are left; (): all
-    before: tuple[int, ...] = ()  # tokens that stand in front of the text, and behind it
+    renames: Mapping[int, int]  # replaced tokens
+    cut: tuple[int, int] = (0, 0)  # tokens removed from the passage
+    kept: tuple[tuple[int, int], ...] = ()  # per passage, the remaining tokens; (): all
+    before: tuple[int, ...] = ()  # tokens before the text, and after it
     behind: tuple[int, ...] = ()
 
 
@@ -92,12 +92,12 @@ class HitList:
     question: Ints
     hits: tuple[Hit, ...]
     complete: bool
-    style: float  # of the titles: below 0.4 none, below 0.5 names that say nothing
-    count: int  # documents that the question needs; -1 where that is not known
+    style: float  # of the titles: below 0.4 none, below 0.5 uninformative names
+    count: int  # documents that the question needs; -1 if unknown
     evidence: Ints  # (passage, first token, end) in each row
-    answers: Ints  # likewise
-    answer: int = -1  # NOTHING, SPAN, YES or NO; -1 where that is not known
-    titled: frozenset[int] = frozenset()  # passages whose title, where it is shown, is the answer
+    answers: Ints  # the same
+    answer: int = -1  # NOTHING, SPAN, YES or NO; -1 if unknown
+    titled: frozenset[int] = frozenset()  # passages whose title, if shown, is the answer
 
 
 class Pack:
@@ -109,8 +109,8 @@ class Pack:
         self.names = [str(name) for name in self._arrays["names"]]
         self.source = self._arrays["source"]
         self.part = self._arrays["part"]
-        self.answer = self._arrays["answer"]  # of each case, -1 where it is not known
-        self.kinds = self._arrays["kinds"]  # of each token, see `reader_data.token_kinds`
+        self.answer = self._arrays["answer"]  # per case, -1 if unknown
+        self.kinds = self._arrays["kinds"]  # per token, see `reader_data.token_kinds`
         self.shown = self._arrays["shown"]  # passages that training may show
         self.passages = len(self._arrays["texts_starts"]) - 1
         self.orders = len(self._arrays["orders_starts"]) - 1
@@ -137,7 +137,7 @@ class Pack:
 def _titles(
     pack: Pack, passages: Sequence[int], style: float, draw: np.random.Generator
 ) -> list[Ints]:
-    """The title of each hit: its own, none, or a name that says nothing."""
+    """The title of each hit: its own, none, or an uninformative name."""
     empty = np.zeros(0, np.uint16)
     if style < 0.4:
         return [empty] * len(passages)
@@ -179,7 +179,7 @@ def _make(
 
 @dataclass(frozen=True)
 class _Change:
-    """Words replaced in a list, and the needed passages that no longer fit the question."""
+    """Words replaced in a list, and the needed passages that no longer match the question."""
 
     in_question: Mapping[int, int] = field(default_factory=dict)
     in_hits: Mapping[int, int] = field(default_factory=dict)
@@ -197,9 +197,9 @@ def renamed(ids: Ints, renames: Mapping[int, int]) -> Ints:
 
 
 def _words(pack: Pack, question: Ints) -> list[int]:
-    """Whole words and numbers of a question that say what it is about."""
+    """Whole words and numbers that say what a question is about."""
     kinds = pack.kinds[question]
-    split = np.r_[kinds[1:], 0] == PIECE  # the word goes on
+    split = np.r_[kinds[1:], 0] == PIECE  # the word continues
     often = pack.counts[question] >= RARE * pack.counts.sum()
     telling = (kinds > WORD + 1) | (kinds == WORD) & ~often
     return _unique(question[~split & telling].tolist())
@@ -208,7 +208,7 @@ def _words(pack: Pack, question: Ints) -> list[int]:
 def _rename(
     pack: Pack, case: int, draw: np.random.Generator
 ) -> tuple[dict[int, int], frozenset[int]] | None:
-    """A telling word or number of the question and another for it; the needed passages with it."""
+    """A key word or number of the question, a replacement, and the needed passages that have it."""
     passages = {
         at: {*pack.row("texts", at).tolist(), *pack.row("titles", at).tolist()}
         for at in pack.row("needed", case).tolist()
@@ -225,7 +225,7 @@ def _rename(
         old = numbers[int(draw.integers(len(numbers)))]
     if pack.kinds[old] > WORD:
         others = np.flatnonzero((pack.kinds == pack.kinds[old]) & (pack.counts > 0)).tolist()
-    else:  # a word that another question is about
+    else:  # a key word of another question
         like = np.flatnonzero(pack.source == pack.source[case])
         other = int(like[draw.integers(len(like))])
         others = [one for one in _words(pack, pack.question(other)) if pack.kinds[one] == WORD]
@@ -238,7 +238,7 @@ def _rename(
 
 
 def shuffled_names(pack: Pack, case: int, draw: np.random.Generator) -> dict[int, int]:
-    """Another number of as many digits, another weekday or month for each that the case has, and in
+    """Another number with as many digits, another weekday or month for each in the case, and in
     some cases another name.
     """
     rows = [pack.question(case)]
@@ -257,7 +257,7 @@ def shuffled_names(pack: Pack, case: int, draw: np.random.Generator) -> dict[int
 
 
 def _changes(pack: Pack, case: int, draw: np.random.Generator) -> tuple[_Change, _Change, bool]:
-    """What changes in the complete list and in the other; whether the change alone breaks it."""
+    """The changes in the complete list and in the other; whether the change alone breaks it."""
     if draw.random() < SHUFFLED:
         renames = shuffled_names(pack, case, draw)
         both = _Change(renames, renames)
@@ -281,8 +281,8 @@ def _unique(rows: Sequence[int]) -> list[int]:
 def draw_pair(
     pack: Pack, case: int, size: int, draw: np.random.Generator, *, change: bool = False
 ) -> list[HitList]:
-    """A complete list and an incomplete one of `size` hits; two incomplete ones where nothing
-    answers the question. `change` replaces words now and then.
+    """A complete list and an incomplete one with `size` hits; two incomplete ones if nothing
+    answers the question. `change` replaces words sometimes.
     """
     needed = pack.row("needed", case).tolist()
     wanted = set(needed)
@@ -292,7 +292,7 @@ def draw_pair(
     size = max(size, len(needed))
     hard = [hard[at] for at in draw.permutation(len(hard)).tolist()]
     kind = draw.random()
-    if kind < 0.4:  # as BM25 found them
+    if kind < 0.4:  # BM25's hits
         others = _unique([*trap, *found, *hard])
     elif kind < 0.85:  # look-alikes first
         cut = int(draw.integers(1, len(hard) + 1)) if hard else 0
@@ -334,8 +334,8 @@ def draw_pair(
 def without_sentence(
     pack: Pack, case: int, listed: HitList, draw: np.random.Generator
 ) -> HitList | None:
-    """The complete list, incomplete: what answers in one of its hits is taken out. None where that
-    is not known, or little would be left of the hit.
+    """The complete list made incomplete: what answers in one of its hits is removed. None if that
+    is unknown, or little would be left of the hit.
     """
     marked: dict[int, list[tuple[int, int]]] = {}
     rows = pack.spans("evidence", case)
@@ -365,13 +365,13 @@ def _marked(pack: Pack, case: int) -> dict[int, tuple[int, int]]:
 
 
 def one_sentence_each(pack: Pack, case: int, listed: HitList, draw: np.random.Generator) -> HitList:
-    """The list with one sentence of each passage: with the answer where that is known."""
+    """The list with one sentence of each passage: the one with the answer if known."""
     marked = _marked(pack, case)
 
     def kept(passage: int) -> tuple[int, int]:
         ids = pack.row("texts", passage)
         places = _sentences(ids, 3, len(ids))
-        if answer := marked.get(passage):  # what it begins in, or all that it goes over
+        if answer := marked.get(passage):  # the sentence it starts in, or all that it spans
             start = max((one[0] for one in places if one[0] <= answer[0]), default=0)
             end = min((one[1] for one in places if one[1] >= answer[1]), default=len(ids))
             return start, end
@@ -384,8 +384,8 @@ def one_sentence_each(pack: Pack, case: int, listed: HitList, draw: np.random.Ge
 def draw_sentences(
     pack: Pack, case: int, size: int, draw: np.random.Generator
 ) -> list[HitList] | None:
-    """A question made of one or two sentences of the look-alikes of a case or of what BM25 found
-    for it: with them, and with one of them taken out. None where no passage has a sentence to spare.
+    """A question made from one or two sentences of a case's look-alikes or BM25 hits: with them,
+    and with one of them removed. None if no passage has a sentence to spare.
     """
     found = pack.row("distractors", case)[:12].tolist() if draw.random() < 0.5 else []
     found = _unique([*found, *pack.row("retrieved", case).tolist()])
@@ -423,14 +423,14 @@ def draw_sentences(
 
 
 def _sentences(ids: Ints, least: int, most: int) -> list[tuple[int, int]]:
-    """First token and end of each sentence with so many tokens."""
+    """First token and end of each sentence with `least` to `most` tokens."""
     ends = (np.flatnonzero(np.isin(ids, SENTENCE_ENDS)) + 1).tolist()
     places = zip([0, *ends], [*ends, len(ids)], strict=True)
     return [(start, end) for start, end in places if least <= end - start <= most]
 
 
 def _asked(pack: Pack, sentence: Ints, draw: np.random.Generator) -> Ints:
-    """What somebody might search for who knows a part of the sentence: the rest is the answer."""
+    """A query by someone who knows part of the sentence: the rest is the answer."""
     kept = sentence[np.isin(sentence, SENTENCE_ENDS, invert=True)]
     start = int(draw.integers(0, max(1, len(kept) - len(kept) // 3)))
     kept = np.delete(kept, slice(start, start + len(kept) // 3))
@@ -441,8 +441,8 @@ def _asked(pack: Pack, sentence: Ints, draw: np.random.Generator) -> Ints:
 
 
 def with_orders(pack: Pack, listed: HitList, draw: np.random.Generator) -> HitList:
-    """The list with claims, orders or sentences from elsewhere in one or two of its hits, or the
-    same in all, whatever these are.
+    """The list with claims, instructions or sentences from other passages in one or two of its
+    hits, or the same in all, whatever their labels.
     """
     hits = list(listed.hits)
     everywhere = draw.random() < EVERYWHERE
@@ -464,7 +464,7 @@ def with_orders(pack: Pack, listed: HitList, draw: np.random.Generator) -> HitLi
 def natural_list(
     pack: Pack, case: int, size: int, draw: np.random.Generator, *, style: float = 1.0
 ) -> HitList:
-    """What BM25 found, as it is."""
+    """BM25's hits, unchanged."""
     wanted = set(pack.row("needed", case).tolist())
     return _make(pack, case, 0, pack.row("retrieved", case).tolist()[:size], wanted, style, 0, draw)
 
@@ -474,32 +474,32 @@ def natural_list(
 
 @dataclass(frozen=True)
 class Batch:
-    """Windows of some lists, the shortest first. Arrays up to `spans` have a row for a window.
+    """Windows of some lists, the shortest first. Arrays up to `spans` have one row per window.
 
     The upper layers see the blocks of all windows of a list in one row of `longest` places, the
-    first of which is the list's own. `take` are the places of all blocks among (windows, blocks),
-    `put` the places where they go among (lists, longest).
+    first of which is for the list itself. `take` are the positions of all blocks among (windows,
+    blocks), `put` their positions among (lists, longest).
     """
 
     ids: Ints  # (windows, tokens)
     types: Ints
     owner: Ints  # the list
     slot: Ints  # of the hit
-    head: Ints  # where the window's first block goes among (lists, longest)
-    evidence: Ints  # (windows, blocks): 1 evidence, 0 not, -1 not known
+    head: Ints  # position of the window's first block among (lists, longest)
+    evidence: Ints  # (windows, blocks): 1 evidence, 0 not, -1 unknown
     spans: Ints  # (windows, 2): first and last token of the answer, or -1
     answer: Ints  # (lists,)
-    needed: Ints  # (lists, SLOTS): 1, 0, or -1 where there is no such hit
+    needed: Ints  # (lists, SLOTS): 1, 0, or -1 if there is no such hit
     complete: Ints
     count: Ints
     take: Ints
     put: Ints
     longest: int
-    widths: tuple[int, ...]  # tokens of the longest window in each of GROUPS parts
+    widths: tuple[int, ...]  # longest window, in tokens, in each of GROUPS parts
 
 
 def _title_row(listed: HitList, hit: Hit) -> tuple[list[int], list[int], list[int]]:
-    """The title's tokens, which are no evidence, and whether each is of the answer."""
+    """The title's tokens, which are never evidence, and whether each belongs to the answer."""
     text: list[int] = renamed(hit.title, hit.renames).tolist()
     size = 0
     if hit.needed and not listed.titled.isdisjoint(hit.passages[:1]):
@@ -554,7 +554,7 @@ def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Int
 def collate(
     pack: Pack, lists: Sequence[HitList], draw: np.random.Generator, most: int = 40
 ) -> Batch:
-    """Lists as padded arrays. A list has at most `most` windows."""
+    """Lists as padded arrays, with at most `most` windows per list."""
     rows = []  # (window, list, slot, tokens before the text)
     needed = np.full((len(lists), SLOTS), -1, np.int64)
     for number, listed in enumerate(lists):
@@ -584,7 +584,7 @@ def collate(
             spans[at] = first, first + (len(rest) if rest.all() else int(rest.argmin())) - 1
     owner = np.array([row[1] for row in rows])
     blocks = (tokens - 1) // BLOCK + 1
-    start = np.ones(len(lists), np.int64)  # the first place is the list's own
+    start = np.ones(len(lists), np.int64)  # the first place is for the list itself
     head = np.zeros(count, np.int64)
     for at in range(count):
         head[at] = start[owner[at]]
@@ -608,7 +608,7 @@ def draw_batch(
     pack: Pack, pools: Mapping[str, Ints], windows: int, draw: np.random.Generator,
     weights: Mapping[str, float] = WEIGHTS,
 ) -> Batch:  # fmt: skip
-    """Pairs of lists with about so many windows in all; the number of hits is the same for each."""
+    """Pairs of lists with about this many windows in all; all have the same number of hits."""
     every = np.concatenate([pool for pool in pools.values() if len(pool)])
     pools = {**pools, SENTENCES: every}
     names = [name for name in weights if len(pools.get(name, ()))]

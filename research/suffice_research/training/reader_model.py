@@ -1,17 +1,17 @@
-"""The reader as a torch model: windows of (question, hit) through the lower layers, then all hits
-of a list together through the upper ones.
+"""The reader as a torch model: windows of (question, hit) go through the lower layers, then all
+hits of a list together through the upper ones.
 
-Between the two, every four tokens of a window become one, and each hit gets a slot, so that the
-upper layers can tell hits apart at a quarter of the cost. It says
+In between, every four tokens of a window become one block, and each hit gets a slot, so that the
+upper layers can tell hits apart at a quarter of the cost. The outputs are
 
     needed     for each window, whether its hit is needed
     complete   for the list, whether everything needed is there
-    count      how many documents the question needs: 0 (nothing known) to 5
+    count      how many documents the question needs: 0 (unknown) to 5
     evidence   for each block of four tokens, whether it is evidence
-    span       for each token, whether the answer starts or ends there, as the whole list says
+    span       for each token, whether the answer starts or ends there, given the whole list
     answer     for the list, what the answer is: nothing, a span, yes or no
-    relevance  for each window, the score of the cross-encoder that the student starts from: a
-               reader that keeps to it does not forget what it came with
+    relevance  for each window, the score of the cross-encoder that the student starts from, so
+               that the reader does not forget its pretraining
 
 The student starts from ms-marco-MiniLM-L-12-v2, the teacher from all-mpnet-base-v2.
 """
@@ -41,8 +41,8 @@ class Shape:
     joint: int = 4
     vocabulary: int = 30522
     positions: int = 512
-    relative: bool = False  # mpnet: a bias for each distance instead of token types
-    relu: bool = True  # a ninth faster than gelu on a processor
+    relative: bool = False  # mpnet: a bias per distance instead of token types
+    relu: bool = True  # a ninth faster than gelu on a CPU
     epsilon: float = 1e-12
     dropout: float = 0.1
 
@@ -150,14 +150,14 @@ class Reader(nn.Module):  # type: ignore[misc]
         )  # fmt: skip
 
     def places(self, x: Tensor, above: Tensor) -> Tensor:
-        """Where the answer starts and ends: of each token, and of the block that it is in."""
+        """Where the answer starts and ends, from each token and its block."""
         blocks = above[:, 1:].repeat_interleave(BLOCK, 1)
         return self.to_place(torch.cat([x, torch.cat([above[:, :1], blocks], 1)], -1))
 
     def read_pairs(
         self, ids: Tensor, types: Tensor, widths: Sequence[int]
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """The windows through the lower layers, group by group, and which tokens are there."""
+        """The windows through the lower layers, by group, and which tokens are not padding."""
         groups = zip(
             ids.tensor_split(len(widths)), types.tensor_split(len(widths)), widths, strict=True
         )
@@ -199,7 +199,7 @@ def mpnet_ids(ids: Tensor) -> Tensor:
 
 
 def pool(x: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
-    """The first token, then the mean of every four; and which of them hold anything."""
+    """The first token, then the mean of every four; and which blocks are not empty."""
     rows, _, size = x.shape
     weights = present[:, 1:].view(rows, -1, BLOCK).to(x.dtype)
     values = x[:, 1:].view(rows, -1, BLOCK, size)
@@ -264,7 +264,7 @@ def _load(
 
 
 class CrossEncoder(nn.Module):  # type: ignore[misc]
-    """ms-marco-MiniLM-L-12-v2 as it is: the relevance of each window."""
+    """The original ms-marco-MiniLM-L-12-v2: the relevance of each window."""
 
     def __init__(self, weights: Mapping[str, Tensor]) -> None:
         super().__init__()

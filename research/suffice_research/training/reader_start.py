@@ -1,4 +1,4 @@
-"""The weights of a reader that was exported, to train on from where those of its training are gone:
+"""The weights of an exported reader, to continue training if the training weights are lost:
 `python -m suffice_research.training.reader_start --help`.
 """
 

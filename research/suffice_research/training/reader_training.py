@@ -1,11 +1,10 @@
 """Train a reader on a GPU: `python -m suffice_research.training.reader_training --help`.
 
-First the teacher (mpnet), then the student (MiniLM), which learns from labels and teacher alike,
-each for a given number of steps. It runs with torch and numpy alone: the training machine needs
-this file, `reader_lists.py`, `reader_model.py` and `reader_weights.py` in a folder of their
-package's name. It writes `teacher-N.npz` and `student-N.npz`, without the vectors of words, which
-stay the base's.
-`reader_export` makes the student the reader that ships.
+First the teacher (mpnet), then the student (MiniLM), which learns from both labels and teacher,
+each for a given number of steps. It needs only torch and numpy: copy this file, `reader_lists.py`,
+`reader_model.py` and `reader_weights.py` to the training machine, in a folder with the name of
+their package. It writes `teacher-N.npz` and `student-N.npz`, without the word embeddings, which
+stay the base's. `reader_export` turns the student into the shipped reader.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ JUDGED = ((LEARN, "learn"), (TEST, "test"), (UNSEEN, "unseen"))
 FROM_BASE = {"words", "positions", "types", "distances", "norm", "pair", "joint"}
 WARM_STEPS = 120
 SMOOTHING = 0.03  # of the labels
-RELEVANCE_STEPS = 3  # the cross-encoder is asked at one step in so many: it takes a third of a step
+RELEVANCE_STEPS = 3  # the cross-encoder runs at one step in so many: it takes a third of a step
 
 
 # ---- batches
@@ -70,7 +69,7 @@ class _Batches(IterableDataset):  # type: ignore[misc]
 
 
 def tensors(batch: Batch) -> dict[str, Any]:
-    """Arrays as tensors; the two plain values stay."""
+    """Arrays as tensors; the two scalar values stay."""
     return {
         name: torch.from_numpy(np.ascontiguousarray(one)) if isinstance(one, np.ndarray) else one
         for name, one in vars(batch).items()
@@ -115,14 +114,14 @@ def _smooth(labels: Tensor) -> Tensor:
 
 
 def relevance_loss(outputs: Outputs, relevance: Tensor) -> Tensor:
-    """How far the score is from that of the cross-encoder, which is between -12 and 12."""
+    """The distance from the cross-encoder's score, which is between -12 and 12."""
     return functional.smooth_l1_loss(outputs.relevance, relevance / 4)
 
 
 def hard_loss(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
     needed, complete = batch["needed"], batch["complete"].float()
     hits = hit_logits(outputs, batch)
-    # Every list counts the same, whatever the number of its hits.
+    # Every list has the same weight, whatever its number of hits.
     there = (needed >= 0).float()
     share = there / there.sum(1, keepdim=True).clamp(min=1)
     lost = functional.binary_cross_entropy_with_logits(
@@ -149,8 +148,8 @@ def hard_loss(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
 
 
 def span_loss(logits: Tensor, batch: Mapping[str, Any]) -> Tensor:
-    """How unlikely the answer's first and last token are among all tokens of the list; where it
-    stands in several windows, any of them will do.
+    """The negative log-likelihood of the answer's first and last token among all tokens of the
+    list; if the answer is in several windows, any of them counts.
     """
     lists, owner, spans = len(batch["complete"]), batch["owner"], batch["spans"]
     logits = logits.masked_fill(batch["ids"][:, :, None] == 0, -1e4)
@@ -199,7 +198,7 @@ def train(
     model: Reader, pack: Pack, *, steps: int, windows: int, rate: float, seed: int, limit_s: float,
     base: CrossEncoder | None = None, teacher: Reader | None = None, workers: int = 14,
 ) -> None:  # fmt: skip
-    """Learn for `steps`, or for `limit_s` where that is less; the rate falls to nothing by then."""
+    """Train for `steps`, or for `limit_s` if that ends first; the rate falls to zero by then."""
     model.to(DEVICE).train()
     model.words.requires_grad_(False)
     fresh = [p for n, p in model.named_parameters() if n.split(".")[0] not in FROM_BASE]
@@ -259,11 +258,11 @@ def auroc(scores: np.ndarray, labels: np.ndarray) -> float:
 
 
 def judge(model: Reader, pack: Pack, part: int, *, most: int = 400) -> dict[str, dict[str, float]]:
-    """AUROC of completeness by source, on drawn lists and on what BM25 found."""
+    """AUROC of completeness by source, on drawn lists and on BM25's hits."""
     figures: dict[str, dict[str, float]] = {}
     groups = dict.fromkeys(
         name if part == UNSEEN else name.split("/")[0] for name in pack.names
-    )  # everyday is one source, but for the files that nothing is trained on
+    )  # everyday is one source, except for the files that nothing is trained on
     for name in groups:
         numbers = [
             at for at, one in enumerate(pack.names) if one == name or one.startswith(f"{name}/")
@@ -312,7 +311,7 @@ def weights_of(paths: Sequence[Path]) -> dict[str, Tensor]:
 
 
 def learned(model: Reader) -> dict[str, np.ndarray]:
-    """The weights without the vectors of words, which stay the base's."""
+    """The weights without the word embeddings, which stay the base's."""
     state = model.state_dict()
     return {
         name: one.float().cpu().numpy() for name, one in state.items() if name != "words.weight"
@@ -338,7 +337,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     torch.manual_seed(args.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
-    torch.backends.cuda.enable_cudnn_sdp(False)  # it prepares itself anew for every shape
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it re-initializes for every shape
     pack = Pack(args.pack)
     minilm = weights_of(args.minilm)
     base = CrossEncoder(minilm).to(DEVICE).eval()

@@ -1,4 +1,4 @@
-"""Weights of a reader and of its bases as files, without torch."""
+"""Files with the weights of a reader and its bases, without torch."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy.typing as npt
 __all__ = ["base_weights", "read_weights", "write_weights"]
 
 Arrays = dict[str, npt.NDArray[Any]]
-PART_FILE = 15_000_000  # bytes of one file of weights
+PART_FILE = 15_000_000  # bytes per file of weights
 PAIR, JOINT = (0, 2, 4, 6), (7, 8, 9, 10, 11)  # layers of the base that the student starts from
 
 
 def read_weights(paths: Sequence[Path]) -> Arrays:
-    """Floats from int8 or half precision, as `write_weights` wrote them."""
+    """Floats from int8 or half precision, as written by `write_weights`."""
     found = {}
     for path in paths:
         with np.load(path) as file:
@@ -32,7 +32,7 @@ def read_weights(paths: Sequence[Path]) -> Arrays:
 
 
 def smaller(name: str, array: npt.NDArray[Any]) -> Arrays:
-    """A large matrix as int8 with a scale for each row, anything else in half precision."""
+    """A large matrix as int8 with a scale per row, anything else in half precision."""
     if array.ndim != 2 or len(array) <= 64:
         return {name: array.astype(np.float16)}
     scale = np.maximum(np.abs(array).max(1) / 127, 6e-8).astype(np.float16)
@@ -44,7 +44,7 @@ def write_weights(
     weights: Mapping[str, npt.NDArray[Any]], out: Path, *, small: bool = True,
     limit: int = PART_FILE,
 ) -> list[Path]:  # fmt: skip
-    """`out`-0.npz and so on, none with more than `limit` bytes: int8 where it is `small`, else half
+    """Write `out`-0.npz and so on, none with more than `limit` bytes: int8 if `small`, else half
     precision.
     """
     parts: list[Arrays] = [{}]
@@ -65,7 +65,7 @@ def write_weights(
 
 def base_weights(path: Path) -> Arrays:
     """Floats under the names of transformers' BERT, from a dynamically quantised ONNX file."""
-    import onnx  # late: a training does not need it
+    import onnx  # late: training does not need it
     from onnx import numpy_helper
 
     model = onnx.load(str(path))

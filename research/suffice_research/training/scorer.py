@@ -1,11 +1,10 @@
-"""The set scorer learns: torch, on a GPU. `suffice_research.training.scorer_study` runs it,
-`suffice_research.training.scorer_export` makes the file that ships.
+"""Train the set scorer: torch, on a GPU. `suffice_research.training.scorer_study` runs it,
+`suffice_research.training.scorer_export` makes the shipped file.
 
-The base is a cross-encoder of twelve layers that was trained on web search
-(ms-marco-MiniLM-L-12-v2, int8 ONNX). Its weights are taken out of the file as floats and every
-second layer is kept. First the six layers learn to say what the twelve say, on sentences of the
-corpora as questions, without any label; then they learn from states (see
-`suffice_research.training.scorer_data`).
+The base is a cross-encoder of twelve layers, trained on web search (ms-marco-MiniLM-L-12-v2, int8
+ONNX). Its weights are extracted from the file as floats and every second layer is kept. First the
+six layers are distilled from the twelve, on sentences of the corpora as questions, without labels;
+then they are trained on states (see `suffice_research.training.scorer_data`).
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 @dataclass(frozen=True)
 class Schedule:
     rate: float = 6e-5
-    states: int = 24  # in a training step
+    states: int = 24  # per training step
     warmup: float = 0.1
     decay: float = 0.01
-    listwise: float = 1.0  # weight of "which of these" beside "this one or not"
+    listwise: float = 1.0  # weight of the listwise loss relative to the pointwise one
 
 
 # ---- the base
@@ -68,7 +67,7 @@ def cross_encoder(
         BertConfig(**shape, num_hidden_layers=len(layers), num_labels=1)
     )
     model.load_state_dict(kept, strict=True)
-    # The vectors of words stay as they are: two thousand questions do not hold most words.
+    # Keep the word embeddings: two thousand questions do not contain most words.
     model.bert.embeddings.requires_grad_(False)
     return model.to(DEVICE)
 
@@ -89,7 +88,7 @@ def _logits(model: Any, pairs: Sequence[TokenPair]) -> torch.Tensor:
 
 
 def log_odds(model: Any, pairs: Sequence[TokenPair], *, at_once: int = 1024) -> np.ndarray:
-    """What the model says of each pair: (pairs,)."""
+    """The model's output for each pair: (pairs,)."""
     model.eval()
     order = sorted(range(len(pairs)), key=lambda at: len(pairs[at].ids))
     found = np.zeros(len(pairs), np.float32)
@@ -137,7 +136,7 @@ def distil(
     size: int = 256,
     seed: int = 0,
 ) -> float:
-    """Teach the student what the teacher said of each pair."""
+    """Train the student on the teacher's output for each pair."""
     order = np.random.default_rng(seed).permutation(len(pairs))
     batches = [order[start : start + size] for start in range(0, len(order), size)]
 
@@ -155,7 +154,7 @@ def fit(
     states: Sequence[ScorerState],
     schedule: Schedule,
 ) -> float:
-    """Learn from the states in the order given."""
+    """Train on the states in the given order."""
     rows = [
         (layout.pairs(questions[one.question], one.held, one.candidates), one.needed)
         for one in states
@@ -179,8 +178,8 @@ def fit(
 def _which(
     logits: torch.Tensor, needed: torch.Tensor, state: torch.Tensor, states: int
 ) -> torch.Tensor:
-    """Each needed candidate against the others of its state that are not needed, weighed by how
-    much it is needed.
+    """Each needed candidate against those of its state that are not needed, weighted by how much it
+    is needed.
     """
     floor = torch.full((states,), -1e4, device=logits.device)
     wrong = torch.where(needed > 0, torch.full_like(logits, -1e4), logits)

@@ -1,10 +1,10 @@
-"""What the set scorer learns from: questions, what might be held, and candidates that are needed
-next or not.
+"""The set scorer's training data: questions, held documents, and candidates that are needed next or
+not.
 
-A state is one state: a question, some documents held (gold ones, and sometimes wrong ones, as in
-real use), the gold documents that are still missing, and others from the question's pool that are
-not needed, the likeliest first. Where a data set tells the order of its hops, the document of the
-next hop counts in full and later ones by half.
+A state is a question, some held documents (gold ones, and sometimes wrong ones, as in real use),
+the gold documents that are still missing, and unneeded candidates from the question's pool, the
+likeliest first. If a data set gives the order of its hops, the document of the next hop has full
+weight and later ones half.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from suffice.retrieval.corpus import searchable_text
 
 __all__ = ["ScorerQuestion", "ScorerState", "load_questions", "training_states"]
 
-WRONG = 12  # candidates of a state that are not needed
-LATER = 0.5  # what a document of a later hop counts
+WRONG = 12  # unneeded candidates per state
+LATER = 0.5  # weight of a document of a later hop
 
 
 @dataclass(frozen=True)
 class ScorerQuestion:
-    """One question: its gold in the order of the hops, if that is known, and its pool, best first.
-    Texts with their titles.
+    """One question: its gold in the order of the hops, if known, and its pool, best first. Texts
+    include their titles.
     """
 
     set: str
@@ -43,7 +43,7 @@ class ScorerState:
     question: int
     held: tuple[str, ...]
     candidates: tuple[str, ...]
-    needed: tuple[float, ...]  # 1 for the next hop, LATER for later ones, 0 for what is not needed
+    needed: tuple[float, ...]  # 1 for the next hop, LATER for later ones, 0 if not needed
 
 
 def load_questions(data: Path, name: str) -> list[ScorerQuestion]:
@@ -84,8 +84,8 @@ def musique_order(folder: Path) -> dict[str, list[str]]:
 def training_states(
     questions: Sequence[ScorerQuestion], *, rounds: int, seed: int
 ) -> list[ScorerState]:
-    """In each round two states of each question: one with nothing held, one with some of its gold
-    or with wrong documents.
+    """Two states of each question per round: one with nothing held, one with some of its gold or
+    with wrong documents.
     """
     draw = np.random.default_rng(seed)
     return [

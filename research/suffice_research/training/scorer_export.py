@@ -1,9 +1,9 @@
-"""The trained scorer as the folder that ships: `python -m suffice_research.training.scorer_export
---help`.
+"""Export the trained scorer to the shipped folder: `python -m
+suffice_research.training.scorer_export --help`.
 
-The weights come from `suffice_research.training.scorer_study` (half precision, without the vectors
-of words, which stay the base's). Matrices become int8 with one scale per column; activations are
-quantised as they come.
+The weights come from `suffice_research.training.scorer_study` (half precision, without the word
+embeddings, which stay the base's). Matrices become int8 with one scale per column; activations are
+quantised dynamically.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class _Logits(torch.nn.Module):  # type: ignore[misc]
-    """The same numbers with less work: of the last layer only the first token's output is asked
-    for.
+    """The same output with less work: the last layer computes only the first token's
+    output.
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
@@ -65,7 +65,7 @@ class _Logits(torch.nn.Module):  # type: ignore[misc]
 def _layer(
     layer: Any, asking: torch.Tensor, tokens: torch.Tensor, hidden: torch.Tensor
 ) -> torch.Tensor:
-    """One layer of BERT for the tokens that ask, over all tokens."""
+    """One layer of BERT, with some tokens as queries over all tokens."""
     own, size = layer.attention.self, HIDDEN // HEADS
 
     def heads(values: torch.Tensor) -> torch.Tensor:
@@ -104,7 +104,7 @@ def export(
     *,
     keep: Path | None = None,
 ) -> None:
-    """Write the artefact; `keep` is where the float32 model goes, for comparison."""
+    """Write the artefact; `keep` is the path for the float32 model, for comparison."""
     trained = {
         name: torch.tensor(one.astype(np.float32))
         for path in weights

@@ -1,11 +1,11 @@
 """The quality bridge's figures from the documents that it held: `python -m
 suffice_research.training.scorer_figures --data FOLDER`.
 
-No GPU and no model: `docs/results/runs/bridge-quality-held.json` keeps for each question the five
-documents that were chosen when scorer and reader were fitted on the other folds, and when they were
-fitted without its whole data set (see `suffice_research.training.scorer_study`, which needs a GPU
-to make it anew). Counted here is how much of the gold they are, with a bootstrap interval over the
-questions.
+No GPU and no model: `docs/results/runs/bridge-quality-held.json` stores, for each question, the
+five documents that were chosen when scorer and reader were fitted on the other folds, and when they
+were fitted without its whole data set (see `suffice_research.training.scorer_study`, which needs a
+GPU to recreate it). This computes how much of the gold they contain, with a bootstrap interval over
+the questions.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ HELD = (
 
 
 def figures(data: Path, *, seed: int = 42, draws: int = 2000) -> list[dict[str, object]]:
-    """One row for each data set and protocol: recall@5 and complete@5 in per cent, each with its 95
-    % interval.
+    """One row for each data set and protocol: recall@5 and complete@5 in per cent, each with its
+    95 % interval.
     """
     stored = json.loads(HELD.read_text(encoding="utf-8"))
     draw, rows = np.random.default_rng(seed), []

@@ -1,16 +1,16 @@
-"""Train the set scorer and its reader, and judge both on questions they did not see: `python -m
+"""Train the set scorer and its reader, and evaluate both on unseen questions: `python -m
 suffice_research.training.scorer_study --help`.
 
 Nine scorers: one for each of five folds (fitted on the other four), one for each data set (fitted
-on the others), one on all. The reader learns in three passes of states along searches: without
-reading, along a path that mixes gold with guesses, and along the path that it would take itself. A
-question's states are always read by the scorer of its own fold, which did not see it. The reader of
-a fold learns from the other folds' questions alone; the scorers that read those had seen the fold,
-as is usual where one model learns from another's held-out scores.
+on the others), one on all. The reader is trained in three passes over states along searches:
+without reading, along a path that mixes gold with predictions, and along the path that it would
+take itself. A question's states are always read by the scorer of its own fold, which did not see
+it. The reader of a fold is trained only on the other folds' questions; the scorers that read those
+had seen the fold, as is usual when stacking on out-of-fold scores.
 
-Out come the weights and the reader that ship (see `suffice_research.training.scorer_export`) and
-the documents held for every question (see `suffice_research.training.scorer_figures`). Some fifteen
-minutes on one H200 where the scorers are trained side by side; it wants a GPU.
+The outputs are the weights and the reader that ship (see `suffice_research.training.scorer_export`)
+and the documents held for every question (see `suffice_research.training.scorer_figures`). About
+fifteen minutes on one H200 if the scorers are trained in parallel; it needs a GPU.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ __all__ = ["Collection", "collection", "folds", "reader_of", "roll"]
 
 SETS = ("musique", "hotpotqa", "2wikimultihopqa")
 FOLDS, CHOICES, HOPS = 5, 5, 3
-# What ships was fitted and judged reading so many at first and in every round; by default fewer are
-# read late (decision 18).
+# The shipped reader was fitted and evaluated with these numbers, at first and in every later round;
+# by default fewer are read late (decision 18).
 FIRST, AGAIN = 16, 6
 Say = Callable[
     [Sequence[int], Sequence[TokenPair]], np.ndarray
@@ -75,7 +75,7 @@ class Collection:
 
 @dataclass
 class States:
-    """Rows for the reader: features, whether the candidate is needed, and whose question it was."""
+    """Rows for the reader: features, whether the candidate is needed, and its question."""
 
     rows: list[np.ndarray] = field(default_factory=list)
     needed: list[np.ndarray] = field(default_factory=list)
@@ -125,8 +125,8 @@ class _Nobody:
 
 
 def folds(questions: Sequence[ScorerQuestion], *, seed: int = 42) -> np.ndarray:
-    """Which fold each question is in: by the hash of its text, so that it stays there, and each
-    data set in equal parts.
+    """The fold of each question, by a hash of its text, so that it is stable, with each data set in
+    equal parts.
     """
     fold = np.zeros(len(questions), int)
     for name in SETS:
@@ -152,10 +152,10 @@ def roll(
     first: int = FIRST,
     again: int = AGAIN,
 ) -> list[list[str]]:
-    """Search for every question in step; the ids held for each.
+    """Search for all questions in parallel; return the ids held for each.
 
-    With chance `oracle` a missing gold document is held instead. `untaught`: the ranker has not
-    learned what reading is worth, so that what was read is added to its log-odds.
+    With probability `oracle` a missing gold document is held instead. `untaught`: the ranker has
+    not learned the value of reading, so the scorer's output is added to its log-odds.
     """
     draw = np.random.default_rng(seed)
     pools = [_fresh(pool) for pool in one.pools]
@@ -251,7 +251,7 @@ def _read(
 
 
 def reader_of(rows: np.ndarray, needed: np.ndarray) -> Any:
-    """Boosted trees that may only trust more what speaks for a candidate."""
+    """Boosted trees with monotone constraints: stronger evidence never lowers the output."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     shape = {
@@ -271,8 +271,8 @@ def reader_of(rows: np.ndarray, needed: np.ndarray) -> Any:
 
 
 class Study:
-    """Scorers by name ("0" to "4", a data set's name, "all"), and the readers of each pass
-    likewise.
+    """Scorers by name ("0" to "4", a data set's name, "all"), and the readers of each pass by the
+    same names.
     """
 
     def __init__(
@@ -288,7 +288,7 @@ class Study:
         self.sets = np.array([one.set for one in self.questions])
 
     def run(self) -> tuple[dict[str, Any], bytes]:
-        """The documents held by protocol and data set, and the reader that ships."""
+        """The held documents by protocol and data set, and the shipped reader."""
         names = [str(at) for at in range(FOLDS)]
         hand = WeightedRanker()
         before = self._pass(
@@ -370,7 +370,7 @@ class Study:
         return say
 
     def _unseen(self, name: str) -> np.ndarray:
-        """The questions that the scorer or reader of this name learns from."""
+        """The questions that the scorer or reader of this name is trained on."""
         chosen = self.fold != int(name) if name.isdigit() else self.sets != name
         return np.asarray(chosen)
 
@@ -387,7 +387,7 @@ class Study:
 def trained(
     questions: Sequence[ScorerQuestion], fold: np.ndarray, base: Path, layout: PairTokenizer
 ) -> dict[str, Any]:
-    """All nine scorers, one after the other."""
+    """Train all nine scorers, one after the other."""
     import torch
 
     from suffice_research.training import scorer
@@ -419,8 +419,8 @@ def trained(
 def unlabelled(
     questions: Sequence[ScorerQuestion], layout: PairTokenizer, *, count: int, seed: int
 ) -> list[TokenPair]:
-    """Sentences of passages as questions, each with passages of one pool: what a teacher can speak
-    to without any label.
+    """Sentences of passages as questions, each with passages of one pool: input that a teacher can
+    score without labels.
     """
     draw, pairs = np.random.default_rng(seed), []
     for _ in range(count):

@@ -1,7 +1,7 @@
-"""What the models that ship learn from: six data sets, where their files lie, and whose they are.
+"""The training data of the shipped models: six data sets, their files and their licences.
 
-The commands that make the models and judge their recipes (`train_default`, `train_bridge`, `loop`)
-open their data here and speak alike: seconds and lines on stderr, an error with its hint.
+The commands that make the models and evaluate their recipes (`train_default`, `train_bridge`,
+`loop`) open their data here and share the logging: seconds and lines on stderr, errors with a hint.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ SEED = 42  # of the controlled collection, the draws, the splits and the models
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A data set that the shipped models learn from, where its files lie, its licence, and who
-    searches in it.
+    """A data set that the shipped models are trained on, its files, its licence, and its
+    retrievers.
     """
 
     name: str
     files: Mapping[
         str, str
-    ]  # argument of `datasets.read` -> path below the data folder; empty: made here
+    ]  # argument of `datasets.read` -> path in the data folder; empty: generated here
     licence: str
     retrievers: tuple[str, ...] = ("bm25", "dense", "hybrid")
-    judged_by: str = "bm25"  # the retriever of the figures, at k = 10
-    # of the questions that are drawn elsewhere: a set unlike the others misleads about hits of
-    # theirs
+    judged_by: str = "bm25"  # the retriever for the figures, at k = 10
+    # Share of the usual number of questions: a set unlike the others misleads about the hits of the
+    # others.
     share: float = 1.0
 
 
@@ -87,7 +87,7 @@ SOURCES = (
 
 
 def open_source(source: Source, data: Path) -> Dataset:
-    """The data set of a source from the folder that holds them all."""
+    """The data set of a source in the folder of all data sets."""
     if not source.files:
         return controlled_collection(seed=SEED)
     paths = {argument: data / file for argument, file in source.files.items()}
@@ -102,8 +102,8 @@ def open_source(source: Source, data: Path) -> Dataset:
 
 
 def chosen_sources(only: str | None, among: Collection[str] | None = None) -> list[Source]:
-    """Those of the option --only, which has commas between names; all of them, or those of `among`,
-    where it is not given.
+    """The sources in the option --only, separated by commas; by default all, or those in
+    `among`.
     """
     known = [one for one in SOURCES if among is None or one.name in among]
     names = only.split(",") if only else [one.name for one in known]
@@ -116,7 +116,7 @@ def chosen_sources(only: str | None, among: Collection[str] | None = None) -> li
 
 
 class ProgressLog:
-    """Lines on stderr with the seconds since the start: the whole takes minutes."""
+    """Lines on stderr with the seconds since the start, as a run takes minutes."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -125,13 +125,13 @@ class ProgressLog:
         print(f"{time.perf_counter() - self._started:5.0f} s  {line}", file=sys.stderr, flush=True)
 
     def progress(self, what: str, done: int, total: int | None) -> None:
-        """A line now and then."""
+        """Print a line occasionally."""
         if done % 500 == 0 or done == total:
             self(f"{what}: {done:,} of {total or done:,}")
 
 
 def exit_code(work: Callable[[], None]) -> int:
-    """The exit code of a command that does this work; an error is told with its hint."""
+    """The exit code of a command that does this work; an error is printed with its hint."""
     try:
         work()
     except SufficeError as error:
@@ -141,5 +141,5 @@ def exit_code(work: Callable[[], None]) -> int:
 
 
 def normalize_words(question: str) -> str:
-    """The words of a question: questions of the same words are the same."""
+    """The normalized text of a question, to find questions with the same text."""
     return " ".join(re.findall(r"\w+", question.lower()))

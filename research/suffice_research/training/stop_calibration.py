@@ -1,14 +1,15 @@
 """Make the calibration of `Gate.for_expansion`: `python -m
-suffice_research.training.stop_calibration --data DIR`; with `--study FILE` judge it.
+suffice_research.training.stop_calibration --data DIR`; with `--study FILE` evaluate it.
 
-A path is a question, the ranking of `bridge`, and what the standard gate says of its first hit, its
-first two, and so on. A search with a threshold stops somewhere on it; which sets it stops at depends on
-the calibration, so stopping and fitting take turns. Nothing on a path has been seen by reader, gate
-or ranker: questions to learn from are those of the part `stack` that the gate was not fitted on.
-MuSiQue is only judged: the shipped ranker knows its questions, so a ranker chooses that has learned
-from the other sets, and the fast gate knows them, which the standard gate asks.
+A path is a question, the ranking of `bridge`, and the standard gate's output for its first hit, its
+first two, and so on. A search with a threshold stops somewhere on it. Where it stops depends on the
+calibration, so stopping and fitting alternate. Reader, gate and ranker have seen nothing on a path:
+training questions are those in part `stack` that the gate was not fitted on. MuSiQue is used only
+for evaluation: the shipped ranker was trained on its questions, so a ranker trained on the other
+sets is used; the fast gate inside the standard gate was trained on them, too.
 
-Reading takes a second a question: with `--paths FILE` paths are kept, and a stopped run goes on.
+Reading takes a second per question: with `--paths FILE` paths are stored, and an interrupted run
+can resume.
 """
 
 from __future__ import annotations
@@ -68,27 +69,27 @@ __all__ = ["SearchPath", "fit_stop", "main", "stop_of"]
 
 Floats = npt.NDArray[np.floating[Any]]
 DOCUMENTS, RANKED = 10, 20  # of a path, and of its ranking
-SURE = 0.97  # where a path ends: every threshold is reached
-THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of searches that the calibration learns from
+SURE = 0.97  # end a path here: every threshold is reached
+THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of the searches to fit the calibration on
 ROUNDS = 8  # of stopping and fitting
-PRIOR = (1.0, 0.0)  # slope and offset: nothing to correct
+PRIOR = (1.0, 0.0)  # slope and offset: no correction
 VARIANCES = (0.25, 4.0)  # of the prior
 ECE_BINS = 10
-RANKER_QUESTIONS = 150  # of a data set, for a ranker that has not seen another one
+RANKER_QUESTIONS = 150  # per data set, to train a ranker without another one
 
 
 class PathSource(NamedTuple):
-    """Questions of one part of a data set, and a corpus of all passages of these parts."""
+    """Questions in one part of a data set, and a corpus of all passages of these parts."""
 
     name: str
     part: str
     questions: int
-    corpus: tuple[str, ...] = ()  # parts; all unless told
+    corpus: tuple[str, ...] = ()  # parts; by default all
     seen: int = 0  # first questions of the draw, on which the gate was fitted
-    left_out: str = ""  # the ranker's data set that this is
+    left_out: str = ""  # the ranker's data set to leave out
 
 
-OWN = (STACK, TEST, UNSEEN)  # parts that no model has learned from: a corpus of thousands
+OWN = (STACK, TEST, UNSEEN)  # parts that no model was trained on: a corpus of thousands
 SOURCES = (
     PathSource("hotpotqa", STACK, 40, OWN),
     PathSource("2wiki", STACK, 40, OWN),
@@ -100,14 +101,14 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class SearchPath:
-    """A question's ranking, and what the gate says of its first hits."""
+    """A question's ranking, and the gate's output for its first hits."""
 
     data_set: str
     part: str
     question: str
     needed: int  # documents
-    found: tuple[bool, ...]  # of each hit of the ranking, whether it is needed
-    p: tuple[float, ...]  # what the gate says of the first hit, the first two, ...
+    found: tuple[bool, ...]  # whether each hit of the ranking is needed
+    p: tuple[float, ...]  # the gate's output for the first hit, the first two, ...
 
     def complete(self, hits: int) -> bool:
         return sum(self.found[:hits]) >= self.needed
@@ -123,7 +124,7 @@ class Stop(NamedTuple):
 
 
 def stop_of(path: SearchPath, calibration: Platt | None, answer_at: float) -> Stop:
-    """Where `suffice.expand` stops that holds the next of the ranking, before it drops any."""
+    """Where `suffice.expand` stops if it holds the next of the ranking, before dropping any."""
     raw = log_odds_array(np.array(path.p))
     odds = raw if calibration is None else np.minimum(raw, calibration.log_odds(raw))
     reached, best, idle = sigmoid(odds) >= answer_at, 0, 0
@@ -140,7 +141,7 @@ def stop_of(path: SearchPath, calibration: Platt | None, answer_at: float) -> St
 
 
 def fit_stop(paths: Sequence[SearchPath]) -> Platt:
-    """The calibration under which searches with any threshold stop at sets of honest log-odds."""
+    """The calibration that makes log-odds correct at the sets where searches stop."""
     found, penalties = Platt(*PRIOR), len(THRESHOLDS) / np.array(VARIANCES)
     for _ in range(ROUNDS):
         ends = [(one, stop_of(one, found, at)) for one in paths for at in THRESHOLDS]
@@ -149,7 +150,7 @@ def fit_stop(paths: Sequence[SearchPath]) -> Platt:
         target = np.array([one.complete(stop.hits) for one, stop in stops], dtype=float)
         weights, _ = penalized_logistic(rows, target, np.array(PRIOR), penalties)
         slope, offset = weights.tolist()
-        # Half the way, or it may swing.
+        # Half a step, to avoid oscillation.
         found = Platt(max((found.slope + slope) / 2, 0.0), (found.offset + offset) / 2)
     return found
 
@@ -181,7 +182,7 @@ def collect_paths(
 
 
 def _load_paths(kept: Path | None) -> list[SearchPath]:
-    """The paths of a file; a last line that is half-written is cut off."""
+    """The paths in a file; an incomplete last line is dropped."""
     if kept is None or not kept.exists():
         return []
     content = kept.read_bytes()
@@ -195,7 +196,7 @@ def _load_paths(kept: Path | None) -> list[SearchPath]:
 
 
 def _draw(cases: Sequence[Case], source: PathSource) -> list[Case]:
-    """Some questions with needed passages, each once, behind those that the gate has seen."""
+    """Some questions with needed passages, each once, after those that the gate has seen."""
     mine = [one for one in cases if _is_of(one, source.name) and one.part == source.part]
     unique = list({one.question: one for one in mine if one.needed}.values())
     order = sorted(unique, key=lambda one: draw_key(SEED, one.question))
@@ -243,7 +244,7 @@ def _along(
 
 
 def _ranker_without(name: str, data: Path) -> TreeRanker:
-    """A ranker of the other data sets."""
+    """A ranker trained on the other data sets."""
     encoder = ENCODERS.get(DEFAULT_ENCODER)()
     names = {"hotpotqa", "2wikimultihopqa", "musique", "multihop_rag"} - {name}
     drawn = [
@@ -253,11 +254,11 @@ def _ranker_without(name: str, data: Path) -> TreeRanker:
     return fit_ranker([candidate_states(one) for one in drawn])
 
 
-# ---- what is judged
+# ---- evaluation
 
 
 def stop_study(paths: Sequence[SearchPath], answer_at: float, data: Mapping[str, str]) -> Study:
-    """Each set by a calibration that learned from the other sets, beside none at all."""
+    """Each set with a calibration learned on the other sets, compared with no calibration."""
     learned = [one for one in paths if one.part == STACK]
     rows: list[tuple[Cell, ...]] = []
     every: list[tuple[SearchPath, Stop, Stop]] = []

@@ -1,9 +1,9 @@
 """Make the stuffing filter of hardened gates: `python -m
 suffice_research.training.stuffing_filter`.
 
-The filter learns from retrieved lists as they came and as somebody tampered with them
-(`suffice_research.training.tampering`). `python -m robustness.filter_eval` measures what it is
-worth; decision 29 has the figures.
+The filter is trained on retrieved lists, unchanged and tampered with
+(`suffice_research.training.tampering`). `python -m robustness.filter_eval` evaluates it; decision
+29 has the figures.
 """
 
 from __future__ import annotations
@@ -32,17 +32,16 @@ from suffice_research.training.sources import (
 )
 from suffice_research.training.tampering import tamper
 
-QUESTIONS = 700  # of a data set, at most; those it is fitted on and those it is judged by
+QUESTIONS = 700  # per data set, at most, for fitting and for evaluation
 LIKELY, SUSPECT, SURE = 0.25, 0.1, 0.25  # see decision 29
-LEAF = 40  # hits in a leaf, at least
-# The data sets that it learns from.
+LEAF = 40  # minimum hits per leaf
 SETS = ("hotpotqa", "2wikimultihopqa", "musique", "multihop_rag", "controlled")
 
 
 def fit_filter(
     examples: Sequence[LabelledQuestion], words: WordTable, *, seed: int = SEED
 ) -> StuffingFilter:
-    """A filter of these examples and of others made from them."""
+    """Fit a filter on these examples and on tampered versions of them."""
     taken = [
         normalize_hits(one.question, one.hits, documents=one.documents, k=max(KS))
         for one in examples

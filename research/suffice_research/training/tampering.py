@@ -1,12 +1,11 @@
-"""Lists that somebody tampered with, made at random, for the stuffing filter of hardened gates to
-learn from.
+"""Randomly tampered lists, to train the stuffing filter of hardened gates.
 
-An attacker owns documents of their own, not those that a question needs: what is changed here are
-hits that are no evidence, and a list is as complete as it was. What is said (names or words of the
-question, thinned out, woven into prose, claimed to be complete) and where it is put are drawn
-apart. Prose comes from the examples' own documents, so that nothing is strange but the question's
-words in it; for the same reason some lists only get neutral text. None of this is a template of the
-attacks that `python -m robustness attack_eval` judges gates by.
+An attacker owns some documents, but not those that a question needs: only hits that are not
+evidence are changed, so a list stays as complete as it was. What is inserted (names or words of the
+question, thinned out, woven into prose, claimed to be complete) and where are drawn independently.
+Prose comes from the examples' own documents, so that only the question's words in it are unusual;
+for the same reason some lists only get neutral text. None of this is a template of the attacks that
+`python -m robustness attack_eval` uses.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from suffice.lexicon import STOP_WORDS
 from suffice.text import names
 from suffice.types import DocId, Document, Hit
 
-TAMPERED = 2  # lists of each example, beside one with neutral text
-FLOODS, TITLES = 0.12, 0.23  # of them are floods of copies, or false titles
-MOST_TEXTS, MOST_CHARS = 1_500, 2_000  # that prose is taken from
+TAMPERED = 2  # tampered lists per example, besides one with neutral text
+FLOODS, TITLES = 0.12, 0.23  # shares that are floods of copies, or false titles
+MOST_TEXTS, MOST_CHARS = 1_500, 2_000  # sources for prose
 LONGEST_TITLE = 200
 _SENTENCE = re.compile(r"(?<=[a-z]{2}[.!?])\s+")
 _JOINS = (
@@ -70,7 +69,7 @@ Docs = list[Document]
 
 @dataclass(frozen=True)
 class TamperedQuestion:
-    """An example, and the ids of the hits that somebody changed or put there."""
+    """An example, and the ids of the hits that were changed or added."""
 
     example: LabelledQuestion
     put: frozenset[DocId]
@@ -79,7 +78,7 @@ class TamperedQuestion:
 def tamper(
     examples: Sequence[LabelledQuestion], taken: Sequence[NormalizedHits], *, seed: int
 ) -> list[TamperedQuestion]:
-    """Lists made from each example that has hits."""
+    """Tampered lists made from each example that has hits."""
     every = [document for one in taken for document in one.evidence.documents.values()]
     speaker = _Speaker([document.text for document in every], seed)
     return [
@@ -129,8 +128,8 @@ def _title_matches(
 def _attack(
     question: str, came: Docs, needed: Collection[DocId], speaker: _Speaker, rng: random.Random
 ) -> Docs:
-    """The hits with something put into those that are no evidence; where all are, the last one
-    makes room for a stranger.
+    """The hits with something inserted into those that are not evidence; if all are, a new document
+    replaces the last one.
     """
     free = [at for at, one in enumerate(came) if one.doc_id not in needed]
     draw, say = rng.random(), rng.choice(speaker.ways)
@@ -147,11 +146,11 @@ def _attack(
     return [changed.get(at, one) for at, one in enumerate(came)]
 
 
-# ---- what is said
+# ---- what is inserted
 
 
 class _Speaker:
-    """Says things to questions, in sentences of the documents at hand."""
+    """Writes texts about questions, with sentences from the given documents."""
 
     def __init__(self, texts: Sequence[str], seed: int) -> None:
         distinct = list(dict.fromkeys(texts))
@@ -173,7 +172,7 @@ class _Speaker:
         )  # fmt: skip
 
     def sentence(self, question: str, rng: random.Random, *, nameless: bool = False) -> str:
-        """One that mentions no name of the question, if there is one."""
+        """A sentence without names from the question, if there is one."""
         names_told, among = _names(question), (nameless and self.nameless) or self.sentences
         tries = [rng.choice(among) for _ in range(10)]
         return next(
@@ -259,7 +258,7 @@ class _Speaker:
         return " ".join(words)
 
     def woven(self, question: str, rng: random.Random) -> str:
-        """Names strewn into sentences with names of their own."""
+        """Names inserted into sentences with names of their own."""
         names_told = _items(question, rng)
         words = " ".join(
             self.sentence(question, rng) for _ in range(rng.randint(1, max(1, len(names_told))))
@@ -308,7 +307,7 @@ def _with(name: str, sentence: str, rng: random.Random) -> str:
     return " ".join(words)
 
 
-# ---- where it is put
+# ---- where it is inserted
 
 
 def _into(one: Document, text: str, where: str, rng: random.Random) -> Document:
@@ -323,7 +322,7 @@ def _into(one: Document, text: str, where: str, rng: random.Random) -> Document:
 
 @dataclass(frozen=True)
 class _InSome:
-    """Into so many of the hits, the same text or each another."""
+    """Insert into some of the hits, the same text or different ones."""
 
     fewest: int
     most: int
@@ -355,7 +354,7 @@ def _as_source(docs: Docs, say: Say, rng: random.Random) -> Docs:
 
 
 def _as_document(docs: Docs, say: Say, rng: random.Random) -> Docs:
-    """One more; the last falls off the list."""
+    """Add a document; the last one drops off the list."""
     text, at = (
         " ".join(say() for _ in range(rng.choice([1, 1, 1, 2, 3, 4]))),
         rng.choice([0, rng.randrange(len(docs))]),
@@ -365,7 +364,7 @@ def _as_document(docs: Docs, say: Say, rng: random.Random) -> Docs:
 
 
 def _flooded(came: Docs, free: Sequence[int], rng: random.Random) -> Docs:
-    """Near copies of one hit in the places of others."""
+    """Near copies of one hit in place of others."""
     first = rng.choice(came)
     chosen = set(rng.sample(free, rng.randint(1, len(free))))
     return [

@@ -1,10 +1,11 @@
-"""Make the table of words that ships with the package: `python -m
+"""Make the shipped word table: `python -m
 suffice_research.training.word_table`.
 
-It comes from wordllama's token table. A word is known when it is one whole token there. That
-vocabulary is sorted by frequency, so a token's place in it says how rare the word is; its vector is
-weighed by that, since a sum over a text should be of what the text is about. The first dimensions
-carry most (the table was trained so), and fewer of them keep the file small.
+It comes from wordllama's token table. It contains the words that are one whole token there. That
+vocabulary is sorted by frequency, so a token's position shows how rare the word is; its vector is
+weighted by that, since a sum over a text should reflect what the text is about. The first
+dimensions carry most information (the table was trained that way), and using fewer of them keeps
+the file small.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from suffice.storage import new_artefact, sha256_of
 __all__ = ["make"]
 
 DIMENSIONS = 128
-COMMONEST = 250  # places that are letters and bytes, before the first word
+COMMONEST = 250  # positions that are letters and bytes, before the first word
 SIZE = 32_000
 STEPS = 4096
 _FOLDER = Path(wordllama.__file__).parent
@@ -32,7 +33,7 @@ WEIGHTS = _FOLDER / "weights" / "l2_supercat_256.safetensors"
 
 
 def rarity(place: int) -> float:
-    """From 0.0025 (the commonest words) to 1 (the last of the vocabulary).
+    """From 0.0025 (the most frequent words) to 1 (the last in the vocabulary).
 
     In whole steps, so that sums over a question's words are exact in float32: the same in any
     order, on any machine.
@@ -46,8 +47,8 @@ def rarity(place: int) -> float:
 
 
 def places(vocabulary: dict[str, int]) -> dict[bytes, int]:
-    """Each word in lower case with the place of its token; a token in lower case goes before one
-    with a capital.
+    """Each word in lower case with the position of its token; a lower-case token takes precedence
+    over a capitalized one.
     """
     found: dict[bytes, int] = {}
     for token, place in sorted(vocabulary.items(), key=lambda item: item[1]):
@@ -63,7 +64,7 @@ def places(vocabulary: dict[str, int]) -> dict[bytes, int]:
 
 
 def make(path: Path = SHIPPED_WORD_TABLE) -> None:
-    """Write the table to `path`: words.npy, rarity.npy and vectors.npy, in step."""
+    """Write the table to `path`: words.npy, rarity.npy and vectors.npy, in the same order."""
     found = places(json.loads(TOKENS.read_text(encoding="utf-8"))["model"]["vocab"])
     with safe_open(WEIGHTS, framework="np") as stream:
         table = stream.get_tensor(next(iter(stream.keys())))

@@ -4,17 +4,17 @@
     expand             search for missing evidence until the gate is satisfied
 
     plan               sub-questions that depend on each other, and combining their answers
-    planner            a model plans after exemplars, or else the rules of `rule_planner`
+    planner            a model plans with exemplars; without a model, `rule_planner` does
 
     step               search and read for one sub-question
-    span_reader        the gate's transformer finds the answer; without one, the rules of
-    extractive_reader  do; `answer_type` finds their spans
-    roles              who did what to whom: whether a sentence speaks against its answer
+    span_reader        find the answer with the gate's transformer
+    extractive_reader  find it by rules, for gates without a transformer; `answer_type` finds spans
+    roles              who did what to whom: whether a sentence contradicts its answer
     review             whether to trust an answer
 
-    budget             what may be spent, and the metered model
+    budget             spending limits, and the metered model
     prompting          prompts, and the JSON in a model's answers
-    traces             saved, printed and replayed
+    traces             save, print and replay traces
 
 Retriever, gate, model and library are arguments: nothing here imports one.
 """

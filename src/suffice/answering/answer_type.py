@@ -1,8 +1,8 @@
 """The expected answer type of a question, and the spans of a text that have that type.
 
-A person, a place or a thing is a name; a date and a number are what they look like; a country is
-its name or its nationality; a kind is what something is said to be ("an American film director").
-Which span is the answer is decided by `extractive_reader`.
+A person, place or thing is a name. Dates and numbers are recognized by their form. A country is its
+name or its nationality. A kind is what something is said to be ("an American film director").
+`extractive_reader` decides which span is the answer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _AUXILIARY = (
     r"(?:n['’]t)?\b"
 )
 _YES_NO = re.compile(rf"^(?:{_AUXILIARY}|(?:is it )?true that\b)", re.IGNORECASE)
-# "Under clause 4, can Lena sell?", and "A and B are both operas?", with nothing that asks for more.
+# "Under clause 4, can Lena sell?". "A and B are both operas?" counts too, if no word asks for more.
 _ASKS_LATER = re.compile(rf"[,:;.]\s+{_AUXILIARY}", re.IGNORECASE)
 _ASKS_FOR = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|why|how|name|list|give|tell|find|whats)\b",
@@ -55,8 +55,8 @@ _OPEN_END = re.compile(
     r"\b(?:as|in|by|of|for|to|from|with|on|at|called|named)\s*\?$", re.IGNORECASE
 )
 _EITHER = re.compile(rf"^{_AUXILIARY} either\b", re.IGNORECASE)
-MIN_CLAUSE = 3  # words that can answer a question for yes or no
-MAX_NAME = 8  # words: more are a clause about somebody
+MIN_CLAUSE = 3  # fewest words of a clause that answers a yes/no question
+MAX_NAME = 8  # words: anything longer is a clause about a person
 _DAYS = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS)))
 _TIME = re.compile(
     r"\d|\b(?:spring|summer|autumn|fall|winter|morning|dawn|dusk|sunrise|sunset|noon|evening|night|midnight|today|tomorrow"
@@ -75,7 +75,7 @@ _CHOICE = re.compile(r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b
 
 
 def expected_answer_type(question: str) -> AnswerType:
-    """The type of the answer, from the question's words; THING if they ask for none."""
+    """The type of the answer, from the question's words; THING if they do not tell."""
     text = question.strip()
     if re.search(r"\bor\b", text) and _CHOICE.search(text) and not _EITHER.match(text):
         return AnswerType.CHOICE
@@ -87,7 +87,7 @@ def expected_answer_type(question: str) -> AnswerType:
             for at, (name, pattern) in enumerate(patterns.items())
             if (match := re.search(pattern, text, re.IGNORECASE))
         ]
-        if found:  # what comes first is asked for; the rest describes it
+        if found:  # the first match is asked for; the rest describes it
             return min(found)[2]
     return AnswerType.THING
 
@@ -104,7 +104,7 @@ def _asks_whether(question: str) -> bool:
 # --- finding spans
 
 _MONTH = rf"(?:{'|'.join(MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?"
-# Chronicles have years of three digits after a day, which `suffice.text` does not take for dates.
+# Chronicles give years of three digits after a day; `suffice.text` does not read these as dates.
 _DATE = re.compile(
     # "18 August 183127 October 1888": if a dash was lost, the year ends after four digits.
     rf"\b\d{{1,2}} {_MONTH} \d{{4}}(?=\d{{1,2}} {_MONTH})"
@@ -125,7 +125,7 @@ NATIONALITIES: set[str] = set()
 
 
 def _country_keys() -> dict[str, str]:
-    """Every word for a country or its people, to one key; fills NATIONALITIES."""
+    """Map every word for a country or its people to one key; fills NATIONALITIES."""
     keys: dict[str, str] = {}
     for pair in VOCABULARY["nationalities"].split():
         country, nationality = pair.split(":")
@@ -135,7 +135,7 @@ def _country_keys() -> dict[str, str]:
     keys |= dict.fromkeys(("united kingdom", "uk", "british"), "britain")
     keys |= {"new zealand": "zealand", "south africa": "africa", "south korea": "korea"}
     keys["soviet union"] = "soviet"
-    for word in ("us", "zealand", "africa"):  # other words: only the whole name is the country
+    for word in ("us", "zealand", "africa"):  # ambiguous without the full name
         keys.pop(word)
     return keys
 
@@ -147,7 +147,7 @@ _COUNTRY = re.compile(
 
 
 def find_spans(text: str, answer_type: AnswerType) -> list[Span]:
-    """All spans of this type, in order; none for types that have no form of their own."""
+    """All spans of this type, in order; none for types that have no recognizable form."""
     find = _FINDERS.get(answer_type)
     return [] if find is None else list(find(text))
 
@@ -156,7 +156,7 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], Iterator[Span]]:
     return lambda text: (Span(one.group(), *one.span()) for one in pattern.finditer(text))
 
 
-# Like the names of `suffice.text`, but with initials inside ("Edward L. Cahn"), and split at "and".
+# Like the names in `suffice.text`, but with initials inside ("Edward L. Cahn"), and split at "and".
 _PART = r"(?:(?:[^\W\d_a-z]\.)+(?=\s)|(?:St|Mt|Ft|Dr|Mr|Mrs)\.|[^\W\d_a-z][\w'’&-]{0,40})"
 _SMALL = r"(?:of|the|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y)"
 _NAME = re.compile(rf"(?<![\w'’]){_PART}(?:\s+(?:{_SMALL}\s+){{0,2}}{_PART}){{0,11}}")
@@ -176,7 +176,7 @@ _QUOTED = re.compile(  # a title of several words
 
 
 def _persons(text: str) -> Iterator[Span]:
-    """Names with their ranks; a title in quotes names no person."""
+    """Names with their ranks; a title in quotes is not a person."""
     titled = {found.start(): found for found in _TITLED.finditer(text)}
     quoted = [found.span() for found in _QUOTED.finditer(text)]
     for span in _names(text):
@@ -212,7 +212,7 @@ def _things(text: str) -> Iterator[Span]:
 
 
 def _places(text: str) -> Iterator[Span]:
-    """Names after a word of place: "in Prague"."""
+    """Names after a preposition of place: "in Prague"."""
     place = re.compile(r"\b(?:in|at|near|from|to|of|into)\s+(?:the\s+)?$")
     return (span for span in _names(text) if place.search(text[: span.start]))
 
@@ -252,7 +252,7 @@ _FINDERS: dict[AnswerType, Callable[[str], Iterator[Span]]] = {
 
 
 def parse_day(text: str) -> tuple[int, int, int] | None:
-    """The first year, month and day in a text, 0 for what is open; None if there is no year."""
+    """The first year, month and day in a text, 0 for unknown parts; None without a year."""
     if mentions := date_mentions(text):
         first, last = mentions[0].first, mentions[0].last
         whole_year, whole_month = (last - first).days > 31, last > first
@@ -272,9 +272,9 @@ def parse_number(text: str) -> float | None:
 
 
 def has_form(answer: str, answer_type: AnswerType) -> bool:
-    """Whether an answer can be what is asked for, as far as its form tells."""
+    """Whether the form of an answer matches the expected type."""
     said = title_key(answer) in ("yes", "no")
-    if answer_type is AnswerType.YES_NO or said:  # or what is so, in words of the passage
+    if answer_type is AnswerType.YES_NO or said:  # a clause from the passage also answers yes/no
         return answer_type is AnswerType.YES_NO and (said or len(tokens(answer)) >= MIN_CLAUSE)
     if _SENTENCE_BREAK.search(answer):
         return False

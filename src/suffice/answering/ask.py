@@ -5,8 +5,8 @@
     trace.answer, trace.citations, trace.action, trace.missing
 
 Read `ask` first; `_AskRun` has a method for each of its lines. Whatever the model does (fail,
-stall, loop), the budget bounds it and the trace records it. Documents are read and cited; nothing
-they say changes the plan.
+stall, loop), the budget bounds it and the trace records it. Documents are read and cited; their
+text never changes the plan.
 """
 
 from __future__ import annotations
@@ -63,30 +63,30 @@ TraceCallback = Callable[[Trace], None]  # receives the trace so far after every
 
 @runtime_checkable
 class HopEstimator(Protocol):
-    """A gate that also estimates from a question's words how many documents it needs."""
+    """A gate that also estimates from a question how many documents it needs."""
 
     def hops(self, questions: Sequence[str]) -> Sequence[float]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class AskPolicy:
-    """How to work on a question; each of the last five options switches one part off."""
+    """How to answer a question. Each of the last five options turns one part off."""
 
     retriever: str | None = None  # for sub-questions; None: the library's default
-    survey_retriever: str | None = "bridge"  # for the whole question; None: as for sub-questions
-    repair_retriever: str | None = "bm25"  # for weak steps: words, where vectors did not help
-    k: int = 5  # hits of one sub-question
-    exemplars: int = 3  # plans that the model is shown
-    max_passage_chars: int = 6000  # that the model is shown at once
+    survey_retriever: str | None = "bridge"  # for the whole question; None: same as above
+    repair_retriever: str | None = "bm25"  # for weak steps: keywords may find what vectors missed
+    k: int = 5  # hits per sub-question
+    exemplars: int = 3  # plans shown to the model
+    max_passage_chars: int = 6000  # shown to the model at once
     repair_below: float = 0.6  # confidence below which a step is repaired
-    min_confidence: float = 0.3  # to answer at all, where rules or a model read
-    min_probability: float = 0.7  # that the answer of the gate's reader is right, to give it
-    max_repairs: int = 1  # of one step
-    require_attribution: bool = True  # only answers that the cited sentences state
+    min_confidence: float = 0.3  # needed to answer, if rules or a model read
+    min_probability: float = 0.7  # needed to answer, if the gate's reader reads: P(answer is right)
+    max_repairs: int = 1  # per step
+    require_attribution: bool = True  # answer only what the cited sentences state
     use_gate: bool = True  # answer only if the gate agrees
     repair_steps: bool = True  # search again for weak steps
     match_complexity: bool = True  # show exemplars of the question's complexity
-    accuracy_weight: float | None = None  # in the confidence; None: falls with hops
+    accuracy_weight: float | None = None  # of accuracy in the confidence; None: falls with hops
 
 
 def ask(
@@ -107,15 +107,15 @@ def ask(
 ) -> Trace:
     """Answer with citations, or abstain and name what is missing; never exceed the budget.
 
-    Without a model, rules plan, and the gate's reader reads, or rules where it has none. `bank`
-    holds exemplar plans for the model, by default the shipped ones. A `reranker` also judges
-    whether cited sentences support the answer. A budget of seconds needs a `clock`; a search that
-    has started is finished.
+    Without a model, rules plan the steps and the gate's reader reads; if the gate has no reader,
+    rules read too. `bank` holds exemplar plans for the model, by default the shipped ones. A
+    `reranker` also judges whether cited sentences support the answer. A limit in seconds needs a
+    `clock`; a search that has started is finished.
 
-    A `filter` on metadata holds for every search and every link: nothing else is read, quoted or
-    cited. "auto" is the filter that the question names, with `today` as the day for words like
-    "yesterday". That is a guess, so other documents follow where the evidence needs them; `strict`
-    says for both kinds whether they may.
+    A metadata `filter` applies to every search and every link: nothing else is read, quoted or
+    cited. With "auto" the filter is parsed from the question, with `today` as the date for words
+    like "yesterday". That is a guess, so other documents follow if the evidence needs them. Set
+    `strict` to allow or forbid that for both kinds of filter.
     """
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"the question is {question!r}, expected a text", hint="ask something")
@@ -155,7 +155,7 @@ def _filtered(
     strict: bool | None,
     today: date | None,
 ) -> FilteredSource | None:
-    """The library under the filter; None without one."""
+    """The library with the filter applied; None without a filter."""
     if filter is None:
         return None
     if not isinstance(library, FilterableSource):
@@ -167,7 +167,7 @@ def _filtered(
 
 @dataclass(slots=True)
 class _AskRun:
-    """One question on its way to an answer."""
+    """The state of one question while it is answered."""
 
     question: str
     cache: EvidenceCache
@@ -176,11 +176,11 @@ class _AskRun:
     policy: AskPolicy
     on_update: TraceCallback | None
     plan: Plan
-    hops: float  # that the question needs, as far as known
+    hops: float  # that the question needs, if known
     reranker: Reranker | None = None
     find: FindAnswer | None = None  # the gate's reader; None: rules read
-    filtered: FilteredSource | None = None  # the library, where a filter was asked for
-    question_hits: tuple[Hit, ...] = ()  # of the question as a whole; every step may read them
+    filtered: FilteredSource | None = None  # the library with the filter applied, if there is one
+    question_hits: tuple[Hit, ...] = ()  # for the whole question; every step may read them
     steps: list[Step] = field(default_factory=list)
     latest: dict[int, Step] = field(default_factory=dict)  # by sub-question; 0: the whole question
 
@@ -201,7 +201,7 @@ class _AskRun:
         return survey if self.cache.has_retriever(survey) else self.policy.retriever
 
     def answer_steps(self) -> None:
-        """Answer every sub-question in turn; if the plan leads nowhere, the question as a whole."""
+        """Answer the sub-questions in turn, then the whole question if the plan gave no answer."""
         reworded: dict[int, SubQuestion] = {}
         steps = self.plan.steps
         for number, step in enumerate(steps, start=1):
@@ -247,13 +247,13 @@ class _AskRun:
             known = {hit.doc_id for hit in (*hits, *self.question_hits)}
             fresh = [hit for hit in more if hit.doc_id not in known]
             if not fresh and not self.meter.available():
-                break  # the rules would read the same again
+                break  # the rules would give the same reading again
             hits = (*hits, *fresh)
             other, weighed = self._read(text, step, hits, whole=number == 0)
             if weighed.confidence > judged.confidence:
                 revision += other.answer != reading.answer
                 reading, judged = other, weighed
-        if judged.by == SpanReader.name:  # it is right if what it rests on is
+        if judged.by == SpanReader.name:  # right only if the answers it depends on are
             before_it = [self.latest[need].review or NO_REVIEW for need in step.depends_on]
             chance = math.prod(one.confidence for one in before_it)
             judged = replace(judged, confidence=judged.confidence * chance)
@@ -299,14 +299,14 @@ class _AskRun:
             hops=self.hops,
             meter=self.meter if self.policy.repair_steps else None,
             weight=self.policy.accuracy_weight,
-            # A sentence about one of two things does not answer a question about both.
+            # A sentence about one of two things cannot answer a question about both.
             every=whole and self.plan.kind in ("comparison", "intersection"),
             reranker=self.reranker,
         )
         return reading, judged
 
     def _combine(self, number: int, step: SubQuestion) -> Step:
-        """Combine earlier answers; as sure as the least sure of those that it rests on."""
+        """Combine earlier answers; the confidence is the lowest of those it depends on."""
         needed = [self.latest[need] for need in step.depends_on if need in self.latest]
         answers = [one.answer for one in needed] + [None] * (len(step.depends_on) - len(needed))
         reviews = [one.review or NO_REVIEW for one in needed]
@@ -332,7 +332,7 @@ class _AskRun:
     # --- evidence
 
     def _held(self) -> tuple[Hit, ...]:
-        """The evidence: what was cited, what each step found first, what the question found."""
+        """The evidence: cited documents, first hits of each step, then hits of the question."""
         taken = self.latest.values()
         cited = [Hit(one.doc_id) for step in taken for one in step.citations]
         first = [hit for step in taken for hit in step.hits[:1]]
@@ -351,7 +351,7 @@ class _AskRun:
         return verdict
 
     def expand(self) -> Verdict:
-        """Expand until the gate is satisfied; then answer the steps again with what was found."""
+        """Expand until the gate is satisfied, then answer the steps again with the new evidence."""
         evidence, budget, library = self._held(), self.meter.budget, self.cache.library
         limits = expansion.ExpansionBudget(
             rounds=self.meter.rounds_left,
@@ -385,7 +385,7 @@ class _AskRun:
     # --- the end
 
     def finish(self, verdict: Verdict | None) -> Trace:
-        """Answer if the gate agrees and the last step holds; otherwise name what is missing."""
+        """Answer if the gate agrees and the last step is sure; otherwise name what is missing."""
         self.meter.elapsed()
         final = final_step(self.latest, len(self.plan.steps), self.policy.min_probability)
         missing: list[str] = []
@@ -448,7 +448,7 @@ class _AskRun:
         model, reranker, filtered = self.meter.model, self.reranker, self.filtered
         applied: dict[str, object] = {}
         if filtered is not None:
-            # Lists, as in the JSON that a replay may come from.
+            # Lists rather than tuples, because a replay reads them from JSON.
             conditions = [
                 asdict(one) | {"values": [*one.values]} for one in filtered.filter.conditions
             ]
@@ -479,9 +479,11 @@ class _AskRun:
 
 
 def final_step(latest: Mapping[int, Step], steps: int, level: float) -> Step | None:
-    """The step that answers the question: the plan's last, or the question as a whole where the
-    plan gave no answer, or none that is likely enough and this one is likelier. What the plan found
-    on its way is not the answer: a reader that stops half way gives that.
+    """The step that answers the question: the plan's last step, or the whole question.
+
+    The whole question wins if the plan gave no answer, or if the plan's answer is below `level`
+    and the whole question's is likelier. It does not win with the answer of an intermediate step:
+    a reader that stops half way gives such an answer.
     """
     found = [one for one in (latest.get(steps), latest.get(0)) if one and one.answer]
     on_the_way = {latest[at].answer for at in range(1, steps) if at in latest}
@@ -494,7 +496,7 @@ def final_step(latest: Mapping[int, Step], steps: int, level: float) -> Step | N
 
 
 class _HeldFirstRetriever:
-    """A retriever whose hits for the question start with what is held already."""
+    """A retriever whose hits for the question start with the documents already held."""
 
     def __init__(self, question: str, first_hits: Sequence[Hit], retriever: Retriever) -> None:
         self.question, self.first_hits, self.retriever = question, tuple(first_hits), retriever
@@ -510,7 +512,7 @@ class _HeldFirstRetriever:
 
 
 def _unique_hits(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Each document once, at its first place."""
+    """Each document once, at its first position."""
     kept: dict[DocId, Hit] = {}
     for hit in hits:
         kept.setdefault(hit.doc_id, hit)

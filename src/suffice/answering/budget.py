@@ -1,7 +1,7 @@
-"""What may be spent on a question, and the only way its language model is called.
+"""Spending limits for a question, and the metered access to its language model.
 
-Rounds, calls, tokens, seconds and money are bounded. A spent budget is a value, not an error: the
-metered model then returns None, as if it had failed, and answering goes on without it.
+Rounds, calls, tokens, seconds and money are bounded. Running out of budget is not an error: the
+metered model returns None, as if it had failed, and answering continues without it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from suffice.errors import InputError, ModelError
 from suffice.protocols import LanguageModel
 from suffice.types import Call, Cost
 
-CHARS_PER_TOKEN = 4  # of English, where the model does not count
+CHARS_PER_TOKEN = 4  # for English text, if the model does not report tokens
 MAX_ANSWER_CHARS = 20_000
-MAX_FAILURES_IN_A_ROW = 2  # after which a model is not asked again: each wait costs a time-out
+MAX_FAILURES_IN_A_ROW = 2  # then the model is not called again: each wait costs a time-out
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a million tokens cost, in any one currency."""
+    """The cost of a million tokens, in any currency."""
 
     tokens_in: float = 0.0
     tokens_out: float = 0.0
@@ -32,7 +32,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent; the defaults are for one question. None: no limit.
+    """Spending limits; the defaults are for one question. None: no limit.
 
     A round is a search beyond the first one: for a weak step, or to expand. A call is one prompt,
     with the client's retries. `documents` is how many may be held at once.
@@ -61,7 +61,7 @@ class Budget:
 
 
 def check_whole(least: int = 0, **limits: Any) -> None:
-    """InputError unless each limit is a whole number of at least `least`."""
+    """Raise InputError unless each limit is a whole number of at least `least`."""
     for name, value in limits.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise InputError(
@@ -70,7 +70,7 @@ def check_whole(least: int = 0, **limits: Any) -> None:
 
 
 def check_amounts(**limits: float | None) -> None:
-    """InputError unless each limit is None or a number of at least 0."""
+    """Raise InputError unless each limit is None or a number of at least 0."""
     for name, value in limits.items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (number and value >= 0):
@@ -78,19 +78,19 @@ def check_amounts(**limits: float | None) -> None:
 
 
 class Usage:
-    """Counts what a model is asked and what that costs, against a budget."""
+    """Count the calls, tokens and costs of a model against a budget."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.calls = self.tokens_in = self.tokens_out = 0
-        self.last = (0, 0)  # tokens of the last call, in and out
+        self.last = (0, 0)  # input and output tokens of the last call
 
     @property
     def money(self) -> float:
         return self._price(self.tokens_in, self.tokens_out)
 
     def exceeded_by(self, prompt: str) -> str:
-        """The part of the budget that this prompt would exceed; empty if there is enough of all."""
+        """The limit that this prompt would exceed; empty if it exceeds none."""
         coming = estimate_tokens(prompt)
         needed = {
             "calls": self.calls + 1,
@@ -104,7 +104,7 @@ class Usage:
         return ""
 
     def complete(self, model: LanguageModel, prompt: str, schema: Mapping[str, Any] | None) -> str:
-        """The model's answer to one prompt. Failures count, too: they may have been paid for."""
+        """The model's answer to one prompt. Failed calls count too, because they may be billed."""
         answers: list[str] = []
         try:
             answers = model.complete([prompt], schema=schema)
@@ -113,7 +113,7 @@ class Usage:
                 raise ModelError("it did not return one text")
             return answers[0]
         finally:
-            counted = getattr(model, "last_tokens", None)  # None: its server did not say
+            counted = getattr(model, "last_tokens", None)  # None: the server did not report them
             if counted is None:
                 counted = estimate_tokens(prompt), estimate_tokens("".join(answers))
             self.last = int(counted[0]), int(counted[1])
@@ -127,10 +127,10 @@ class Usage:
 
 
 class MeteredModel:
-    """Asks one question's model within the question's budget, and records every call.
+    """Call the model of one question within its budget, and record every call.
 
-    A model may have `within(seconds)`, the same model with a deadline, `last_tokens`, the tokens
-    in and out of its last completion, and `prices`.
+    A model may offer `within(seconds)`, which returns the same model with a deadline,
+    `last_tokens`, the input and output tokens of its last completion, and `prices`.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class MeteredModel:
         self._started = clock() if clock is not None else 0.0
 
     def elapsed(self) -> float:
-        """Seconds since the start; 0 without a clock. Each reading is recorded for the replay."""
+        """Seconds since the start; 0 without a clock. Each reading is recorded for replay."""
         if self.clock is None:
             return 0.0
         self.ticks.append(round(float(self.clock() - self._started), 6))
@@ -167,7 +167,7 @@ class MeteredModel:
 
     @property
     def cost(self) -> Cost:
-        """What it has cost up to the last reading of the clock."""
+        """The cost up to the last reading of the clock."""
         used = self._usage
         tokens, money = used.tokens_in + used.tokens_out, round(used.money, 9)
         return Cost(self.rounds, used.calls, tokens, self._last_tick, money)
@@ -180,11 +180,11 @@ class MeteredModel:
         return max(self.budget.rounds - self.rounds, 0)
 
     def available(self) -> bool:
-        """Whether there is a model that still answers."""
+        """Whether there is a model that still responds."""
         return self.model is not None and self._failures < MAX_FAILURES_IN_A_ROW
 
     def complete(self, prompt: str, *, purpose: str, schema: Mapping[str, Any]) -> str | None:
-        """The model's answer, cut to MAX_ANSWER_CHARS; None without model, budget or answer."""
+        """The model's answer, cut to MAX_ANSWER_CHARS; None without a model, budget or answer."""
         if self.model is None or not self.available():
             return None
         late = self.out_of_time()
@@ -197,7 +197,7 @@ class MeteredModel:
         answer = error = None
         try:
             answer = self._usage.complete(model, prompt, schema)[:MAX_ANSWER_CHARS]
-        except ModelError as failure:  # anything else is our bug and must be seen
+        except ModelError as failure:  # anything else is a bug of ours and must surface
             error = str(failure)[:300]
         key = call_key(prompt, schema)
         self.calls.append(Call(purpose, key, answer, error, *self._usage.last))

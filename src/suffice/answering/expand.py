@@ -1,24 +1,24 @@
-"""Expand: search for what is missing, keep what raises the gate's probability, know when to stop.
+"""Expand: search for missing evidence, keep what raises the gate's probability, know when to stop.
 
     (done,) = expand(["Who taught Ada?"], retriever, gate, library.get, follow=links.out)
     done.hits, done.verdict, done.stopped, done.trace
 
-Each question starts with its first hit. All questions then go in rounds together:
+Each question starts with its first hit. All questions then advance in rounds:
 
     search  the next hits of the ranking, of the verdict's next queries, and of links
-    check   each candidate together with what is held, all of them in one `check_batch`
-    hold    the candidate with which the evidence looks most complete
-    stop    when the gate says ANSWER, when nothing raised the probability for some rounds, or when
+    check   each candidate together with the held documents, all in one `check_batch`
+    hold    the candidate that makes the evidence look most complete
+    stop    when the gate says ANSWER, when the probability has not risen for some rounds, or when
             the budget is spent
 
-With `choose=False` the next of the ranking is held without asking: for a retriever that chooses
-documents for what those before them lack, as `bridge` does. The gate then only says when to stop,
-which takes one check a round instead of a dozen.
+With `choose=False` the next document of the ranking is held without a check. Use it with a
+retriever that picks each document for what the earlier ones lack, such as `bridge`. The gate then
+only decides when to stop, which takes one check per round instead of a dozen.
 
-After ANSWER, documents that can go without lowering the probability are dropped. Untrusted texts
+After ANSWER, documents are dropped if the probability does not fall without them. Untrusted texts
 only reach the gate's features and, through its next queries, the search. The budget bounds every
-round, whatever the links or the corpus look like. A set at which a search stops was chosen for
-looking complete: a gate that has `for_expansion` takes that into account.
+round, whatever the links or the corpus look like. Search stops at a set because it looks complete,
+which biases the probability; a gate with `for_expansion` corrects for that.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from suffice.types import Action, DocId, Document, Estimate, Hit, Question, Step
 
 # Candidates of a round: from the ranking, from each query, and from links.
 NEXT_RANKED, PER_QUERY, PER_ROUND_LINKS = 6, 2, 4
-MAX_LINKS = 32  # of one held document: a page may link to a hundred thousand others
-# Log-odds by which the gate must prefer a candidate to the one a place before it in the same list,
-# and one outside the ranking to the next in it: the best of many flatters the gate's judgement.
+MAX_LINKS = 32  # per held document: a page may link to a hundred thousand others
+# Log-odds by which the gate must prefer a candidate to the one before it in the same list, and one
+# outside the ranking to the next one in it. The best of many candidates is overestimated.
 RANK_PENALTY, OFF_LIST_PENALTY = 1.0, 2.0
-MIN_GAIN = 0.02  # a smaller rise of the log-odds does not count
-PATIENCE = 4  # rounds without a rise: if two documents are missing, the first alone may not show
+MIN_GAIN = 0.02  # a smaller rise in log-odds does not count
+PATIENCE = 4  # rounds without a rise: with two documents missing, finding one may not show
 
 Lookup = Callable[[Sequence[DocId]], Sequence[Document | None]]
 Follow = Callable[[Sequence[DocId]], Sequence[Iterable[DocId]]]
@@ -61,7 +61,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExpansionBudget:
-    """Limits of one question: rounds, documents held, gate checks; seconds are for all."""
+    """Limits per question: rounds, documents held, gate checks. Seconds are for all questions."""
 
     rounds: int = 12
     documents: int = 10
@@ -76,13 +76,13 @@ class ExpansionBudget:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The hits that are held, in the order they joined, and the gate's last verdict on them."""
+    """The held hits, in the order they were added, and the gate's last verdict on them."""
 
     hits: tuple[Hit, ...]
     verdict: Verdict
     trace: Trace
     stopped: StopReason
-    checks: int = 0  # how often the gate was asked
+    checks: int = 0  # number of gate checks
 
     @property
     def complete(self) -> bool:
@@ -114,8 +114,8 @@ def expand(
 ) -> list[Completion]:
     """Complete the evidence of each question. `follow` returns the links of each document.
 
-    With `choose` the gate chooses what to hold next; without, it is the next of the ranking. A
-    limit of seconds needs a `clock`; a round that has started is finished.
+    With `choose` the gate chooses which document to hold next; without, it is the next one in the
+    ranking. A limit in seconds needs a `clock`; a round that has started is finished.
     """
     if budget.seconds is not None and clock is None:
         raise InputError("a limit of seconds needs a clock", hint="pass clock=time.monotonic")
@@ -136,29 +136,29 @@ def expand(
         expander.advance(going)
     expander.restore_best(runs)
     expander.drop_superfluous(runs)
-    # No rounds are left: the last verdict is ANSWER or ABSTAIN.
+    # No rounds are left, so the last verdict is ANSWER or ABSTAIN.
     undecided = [run for run in runs if run.verdict is None or run.verdict.action is Action.EXPAND]
     expander.check(undecided, rounds_left=0)
     return [run.completion() for run in runs]
 
 
 def gate_for_expansion(gate: GateLike) -> GateLike:
-    """The gate as it judges sets at which a search stops; one that knows no difference as it is."""
+    """The gate's `for_expansion` variant, or the gate itself if it has none."""
     calibrated = getattr(gate, "for_expansion", None)
     found: GateLike = calibrated() if callable(calibrated) else gate
     return found
 
 
 def strip_scores(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Hits without scores: those of different searches do not compare."""
+    """Hits without scores, because scores of different searches do not compare."""
     return tuple(Hit(hit.doc_id) for hit in hits)
 
 
 @dataclass(slots=True)
 class _Candidate:
     hit: Hit
-    price: float  # log-odds that it must gain to be preferred to the next of the ranking
-    query: str  # what found it
+    price: float  # log-odds it must gain to be preferred to the next in the ranking
+    query: str  # the query that found it
     why: str
 
 
@@ -170,9 +170,9 @@ class _Expansion:
     ranking: tuple[Hit, ...]
     held: list[Hit] = field(default_factory=list)
     verdict: Verdict | None = None
-    checked: bool = False  # the verdict is on what is held now
+    checked: bool = False  # whether the verdict is on the documents held now
     best: tuple[float, tuple[Hit, ...]] = (0.0, ())  # the highest probability so far, and its hits
-    idle: int = 0  # rounds since it rose
+    idle: int = 0  # rounds since the probability rose
     stopped: StopReason | None = None
     steps: list[Step] = field(default_factory=list)
     searched: dict[str, tuple[Hit, ...]] = field(default_factory=dict)  # query to its hits
@@ -193,7 +193,7 @@ class _Expansion:
         return self.verdict.estimate if self.verdict is not None else Estimate(0.0, 0.0, 0.0)
 
     def keep_estimate(self, estimate: Estimate) -> None:
-        """The last verdict with this estimate in place of its own."""
+        """Replace the estimate in the last verdict."""
         if self.verdict is not None:
             self.verdict = replace(self.verdict, estimate=estimate)
             self.steps[-1] = replace(self.steps[-1], verdict=self.verdict)
@@ -242,7 +242,7 @@ class _Expander:
     documents: dict[DocId, Document] = field(default_factory=dict)
 
     def start(self, questions: Sequence[str]) -> list[_Expansion]:
-        """Each question with its ranking, holding the first hit."""
+        """Rank documents for each question and hold the first hit."""
         k = self.budget.documents + NEXT_RANKED
         rankings = self.retriever.search(questions, k=k) if questions else []
         runs = [_Expansion(one, tuple(hits)) for one, hits in zip(questions, rankings, strict=True)]
@@ -252,14 +252,14 @@ class _Expander:
         return runs
 
     def check(self, runs: Sequence[_Expansion], *, rounds_left: int) -> None:
-        """Ask the gate about what each run holds now; changed evidence is a step of the trace."""
+        """Check the documents that each run holds; changed evidence adds a step to the trace."""
         self._fetch(hit.doc_id for run in runs for hit in run.held)
         pairs = [(run.question, strip_scores(run.held)) for run in runs]
         verdicts = self._verdicts(pairs, explain=True, rounds_left=rounds_left)
         for run, verdict in zip(runs, verdicts, strict=True):
             run.verdict, run.checks = verdict, run.checks + 1
             step = Step(run.query, tuple(run.held), verdict, run.note)
-            if run.checked and run.steps:  # the same evidence again, with fewer rounds left
+            if run.checked and run.steps:  # same evidence, fewer rounds left
                 run.steps[-1] = step
             else:
                 run.steps.append(step)
@@ -301,7 +301,7 @@ class _Expander:
             run.hold([*run.held, best.hit], best.query, f"holds {best.hit.doc_id}, {best.why}")
 
     def restore_best(self, runs: Sequence[_Expansion]) -> None:
-        """Where nothing helped any more, go back to the evidence that looked most complete."""
+        """Where nothing helped any more, return to the evidence that looked most complete."""
         back = [
             run
             for run in runs
@@ -312,10 +312,11 @@ class _Expander:
         self.check(back, rounds_left=0)
 
     def drop_superfluous(self, runs: Sequence[_Expansion]) -> None:
-        """After ANSWER, drop one document after the other while the probability does not fall.
+        """After ANSWER, drop documents one by one while the probability does not fall.
 
-        It does not rise, either: a part of the evidence is never more complete than the whole.
-        Incomplete evidence stays whole: the gate cannot say which of it the missing document needs.
+        The probability is not raised either: part of the evidence is never more complete than the
+        whole. Incomplete evidence is not reduced, because the gate cannot tell which documents the
+        missing one depends on.
         """
         going = [run for run in runs if run.stopped is StopReason.ANSWER]
         while going := [
@@ -357,12 +358,12 @@ class _Expander:
         )
 
     def _fetch(self, doc_ids: Iterable[DocId]) -> None:
-        """Fetch unknown documents. One that is gone by now stays a hit without a text."""
+        """Fetch unknown documents. A document that no longer exists stays a hit without text."""
         unknown = (doc_id for doc_id in doc_ids if doc_id not in self.documents)
         self.documents |= documents_by_id(self.lookup, unknown)
 
     def _search(self, runs: Sequence[_Expansion]) -> None:
-        """Run the new ones among the gate's next queries, all in one search."""
+        """Run those of the gate's next queries that are new, all in one search."""
         searches = [
             (run, query)
             for run in runs
@@ -390,7 +391,7 @@ class _Expander:
                 for target in dict.fromkeys(targets[hit.doc_id]):
                     sources.setdefault(target, []).append(hit.doc_id)
             rank = {hit.doc_id: at for at, hit in enumerate(run.ranking)}
-            order = sorted(  # stable: then in the order of the text
+            order = sorted(  # stable: ties stay in text order
                 sources, key=lambda target: (-len(sources[target]), rank.get(target, len(rank)))
             )
             links.append([(target, sources[target][0]) for target in order])
@@ -400,7 +401,7 @@ class _Expander:
 def _candidates(
     run: _Expansion, links: Sequence[tuple[DocId, DocId]], limit: int
 ) -> list[_Candidate]:
-    """A few documents of each list that are not held, each once, at most `limit`."""
+    """A few documents from each list that are not held, without duplicates, at most `limit`."""
     known_ids = {hit.doc_id for hit in run.held}
     ranked = (_Candidate(hit, 0, run.question, "next in the list") for hit in run.ranking)
     linked = (

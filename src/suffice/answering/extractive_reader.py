@@ -1,10 +1,10 @@
-"""The reader without a language model: the sentence that fits best, and the span that answers.
+"""The reader without a language model: find the best sentence, then the span that answers.
 
-A sentence is scored by the question's words in it, rare ones more, and by its document: if the
+A sentence is scored by the question's words in it, rare words more, and by its document: if the
 question names the title, "he was born" needs no name. A span of the expected type is scored by its
-distance to the word that says it ("directed by", "died"). Lives have their own rules, because
-encyclopaedias write "(born in A, 1 May 1900 – 2 June 1980 in B)". A sentence without such a span
-can still be cited; then there is no answer.
+distance to the cue word ("directed by", "died"). Births and deaths have their own rules, because
+encyclopaedias write "(born in A, 1 May 1900 – 2 June 1980 in B)". A sentence without a matching
+span can still be cited, but then there is no answer.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
 from suffice.text import bare_title, names, sentences, title_key, tokens
 from suffice.types import Citation, DocId, Document
 
-MAX_SENTENCES = 60  # of one document
+MAX_SENTENCES = 60  # per document
 MAX_SENTENCE_CHARS = 800
-RIVAL_MARGIN = 0.03  # a sentence that scores this much less still speaks against the best
-OWN_SUBJECT = 0.7  # subject score from which a sentence is about what the question names
-CONFIDENT = 0.75  # share of a statement's words in one place from which it counts as said
-KNOWN_BONUS, KIND_BONUS = 25, 80  # characters a title may be further off, and one of the asked kind
+RIVAL_MARGIN = 0.03  # a sentence with a score this much lower still counts against the best
+OWN_SUBJECT = 0.7  # subject score from which a sentence is about the question's entity
+CONFIDENT = 0.75  # share of a statement's words in one sentence from which it counts as stated
+KNOWN_BONUS, KIND_BONUS = 25, 80  # extra distance in characters for a title, and for the asked kind
 MAX_COUNT_GAP = 40  # characters between a number and what it counts
 
 
-# --- what to look for: the answer is often said by another word than the question
+# --- cues: the answer is often stated with another word than the question uses
 
 _NOISE = FUNCTION_WORDS | frozenset(VOCABULARY["noise"].split())
-# In lower case only: "The Toast of Death" has not died.
+# Lower case only: "The Toast of Death" is a title, not a death.
 BORN = re.compile(r"\bborn\b|\bb\.")
 DIED = re.compile(r"\b(?:died|death|dead|killed|murdered|executed)\b|\bd\.|†")
 _LIFE_DATES = re.compile(
@@ -52,7 +52,7 @@ _RELEASE_YEAR = re.compile(r"\b(?:is|was) an? (?:[A-Z]\w+ )?\d{4}\b")  # "is a 1
 
 
 def stem(word: str) -> str:
-    """One form for a word and its plural, mostly also for derived words; a key for countries."""
+    """One stem for a word, its plural and most derived words; for countries, their key."""
     if country := COUNTRIES.get(word):
         return f"@{country}"
     if len(word) > 3 and word[-1] == "s" and word[-2] not in "su":
@@ -60,7 +60,7 @@ def stem(word: str) -> str:
     return word[:5]
 
 
-_CUES: dict[str, frozenset[str]] = {}  # by stem: "founded" and "founder" have the same
+_CUES: dict[str, frozenset[str]] = {}  # by stem: "founded" and "founder" share theirs
 for _word, _others in VOCABULARY["cues"].items():
     _stems = {stem(one) for one in (_word, *_others.split())}
     _CUES[stem(_word)] = _CUES.get(stem(_word), frozenset()) | _stems
@@ -68,7 +68,7 @@ for _word, _others in VOCABULARY["cues"].items():
 
 @dataclass(frozen=True, slots=True)
 class QuestionCues:
-    """What a reader looks for; `life` is "birth" or "death" if the question asks for one."""
+    """What the reader looks for; `life` is "birth" or "death" if the question asks for one."""
 
     stems: tuple[str, ...]
     names: tuple[str, ...]  # as title keys, in the order of the question
@@ -94,14 +94,14 @@ class QuestionCues:
         return cls(tuple(stems), named, tuple(words), cues, life, _asked_kind(words))
 
     def covered_by(self, stems: frozenset[str]) -> frozenset[str]:
-        """The stems of the question that these stems say, by the same word or another."""
+        """The question's stems that these stems express, with the same word or another."""
         return frozenset(
             one for one in self.stems if one in stems or not stems.isdisjoint(_CUES.get(one, ()))
         )
 
 
 def _asked_kind(words: Sequence[str]) -> tuple[str, ...]:
-    """The words after "which" or "what", up to where its description starts."""
+    """The words after "which" or "what", up to the description that follows."""
     start = next((at for at, word in enumerate(words) if word in ("which", "what")), len(words))
     kind_words = takewhile(
         lambda word: word not in FUNCTION_WORDS and not word.endswith("ed"),
@@ -116,7 +116,7 @@ def has_life_dates(text: str) -> bool:
 
 
 def mentions_cue(question: str, text: str) -> bool:
-    """Whether a text has a word for what is asked; True if no such words are known."""
+    """Whether a text has a cue word for what is asked; True if no cue words are known."""
     question_cues = QuestionCues.from_question(question)
     if not any(one in _CUES for one in question_cues.stems):
         return True
@@ -153,24 +153,24 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An answer, if there is one, its citations, and from 0 to 1 how well they fit the question."""
+    """An answer, if there is one, its citations, and how well they fit the question (0 to 1)."""
 
     answer: str | None
     citations: tuple[Citation, ...] = ()
     score: float = 0.0
     by: str = "extractive"
-    rivals: tuple[str, ...] = ()  # other answers of sentences that fit as well
+    rivals: tuple[str, ...] = ()  # other answers, from sentences that fit as well
 
 
 def passage_from_document(document: Document) -> Passage:
-    """The first sentences of a document, each of bounded length and on one line."""
+    """The first sentences of a document, each truncated and on one line."""
     text = document.text[: MAX_SENTENCES * MAX_SENTENCE_CHARS]
     found = (one for part in _NEW_LINE.split(text) for one in sentences(part))
     lines = (" ".join(one.split())[:MAX_SENTENCE_CHARS] for one in islice(found, MAX_SENTENCES))
     return Passage(document.doc_id, document.title, tuple(lines))
 
 
-# Where a line is no continuation: a turn of a chat, an item, a heading, a line after a blank one.
+# Lines that start something new: a chat turn, a list item, a heading, a line after a blank one.
 _NEW_LINE = re.compile(
     r"\n(?=\s*(?:\[[^\]\n]{1,20}\]|[^\W\d_][\w .'’-]{0,30}:\s|[-*•#]|\d+[.)]\s|\n))"
 )
@@ -186,13 +186,14 @@ class _Candidate:
 
 
 class ExtractiveReader:
-    """Reads by rules. Nothing that a passage says is an instruction."""
+    """Reads by rules. Text in a passage is never an instruction."""
 
     name = "extractive"
 
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
-        """The best sentence, and the best span in it. No passages: no answer; nor where the
-        sentence says something else (`roles`).
+        """The best sentence and the best span in it.
+
+        There is no answer without passages, or if the sentence contradicts the span (`roles`).
         """
         candidates = _candidates(QuestionCues.from_question(question), answer_type, passages)
         if not candidates:
@@ -201,7 +202,7 @@ class ExtractiveReader:
             if said := said_plainly(question, passages):
                 return Reading(*said, CONFIDENT)
             return _yes_or_no(candidates)
-        best = max(candidates, key=lambda one: one.score)  # the first of equals
+        best = max(candidates, key=lambda one: one.score)  # the first if several are equal
         score, cited = min(max(best.score, 0.0), 1.0), (best.citation,)
         if answer_type is AnswerType.CHOICE:
             return Reading(_choice(question, best.citation, passages), cited, score)
@@ -250,7 +251,7 @@ def _candidates(
 def _stem_weights(
     question_cues: QuestionCues, sentence_stems: Sequence[frozenset[str]]
 ) -> dict[str, float]:
-    """The weight of each stem of the question, rare ones more; the sum is 1."""
+    """The weight of each stem in the question, higher for rare ones; the weights sum to 1."""
     raw = {
         one: math.log1p(len(sentence_stems) / (1 + sum(one in stems for stems in sentence_stems)))
         for one in question_cues.stems
@@ -267,7 +268,7 @@ def _subject_score(
     *,
     subjects: Sequence[str],
 ) -> float:
-    """Whether a sentence is about what the question names: by its title or by a mention."""
+    """Whether a sentence is about what the question names, by its title or by a mention."""
     if not subjects:
         return 0.5
     words = set(key.split())
@@ -294,7 +295,7 @@ def _candidate_span(
     known: Mapping[str, bool],
 ) -> Span | None:
     """The best span of a sentence, or its title; none if the sentence is about something else."""
-    # Whose nationality or life it is must be plain: a film's country is not its director's.
+    # It must be clear whose nationality or life it is: a film's country is not its director's.
     exact = question_cues.life or answer_type is AnswerType.COUNTRY
     key = title_key(title)
     span = None
@@ -302,13 +303,13 @@ def _candidate_span(
         span = best_span(question_cues, answer_type, text, key, known)
     fits = span is not None and known.get(title_key(span.text))
     if known[key] and 0 < subject < OWN_SUBJECT and not fits:
-        # The sentence says what the question says, of somebody of the asked kind: the answer.
+        # The sentence says it about a subject of the asked kind, so the title is the answer.
         return Span(bare_title(title), 0, 0)
     return span
 
 
 def _is_asked_kind(question_cues: QuestionCues, answer_type: AnswerType, passage: Passage) -> bool:
-    """Whether the document is about the asked kind: "which comedian", and it says so."""
+    """Whether the document is about the asked kind: "which comedian", and its text says so."""
     if answer_type not in (AnswerType.PERSON, AnswerType.THING) or not passage.sentences:
         return False
     if title_key(passage.title) in question_cues.names:
@@ -324,7 +325,7 @@ def _is_asked_kind(question_cues: QuestionCues, answer_type: AnswerType, passage
 def said_plainly(
     question: str, passages: Sequence[Passage]
 ) -> tuple[str, tuple[Citation, ...]] | None:
-    """Yes or no, where sentences with all words of the question say so, and none the contrary."""
+    """Yes or no, if sentences with all words of the question say so and none says the opposite."""
     found = [
         (said, Citation(one.doc_id, at, sentence))
         for one in passages
@@ -338,7 +339,7 @@ def said_plainly(
 
 
 def _yes_or_no(candidates: Sequence[_Candidate]) -> Reading:
-    """Yes if a sentence about the subject says nearly all of it; no if it is denied or left out."""
+    """Yes if a sentence about the subject states nearly all of it; no if denied or missing."""
     about = [one for one in candidates if one.subject > 0]
     if not about:
         return Reading(None)
@@ -348,7 +349,7 @@ def _yes_or_no(candidates: Sequence[_Candidate]) -> Reading:
 
 
 def _choice(question: str, citation: Citation, passages: Sequence[Passage]) -> str | None:
-    """The choice that the best sentence is about: a guess, since one sentence cannot compare."""
+    """The choice that the best sentence is about. A guess: one sentence cannot compare two."""
     found = two_choices(" ".join(question.split()))
     if found is None:
         return None
@@ -365,7 +366,7 @@ def _choice(question: str, citation: Citation, passages: Sequence[Passage]) -> s
 def _rivals(
     candidates: Sequence[_Candidate], best: _Candidate, answer_type: AnswerType
 ) -> tuple[str, ...]:
-    """Other dates or numbers that another document gives as plainly. Of names, several may fit."""
+    """Other dates or numbers that another document states as clearly. Several names can fit."""
     if answer_type not in (AnswerType.DATE, AnswerType.NUMBER) or best.span is None:
         return ()
     others = [
@@ -389,9 +390,9 @@ def best_span(
     title: str,
     known: Mapping[str, bool],
 ) -> Span | None:
-    """The span that answers best; None if nothing in the sentence looks like the answer.
+    """The span that answers best; None if nothing in the sentence looks like an answer.
 
-    `known` are the titles at hand, and whether each is of the asked kind.
+    `known` maps the titles of the passages to whether each is of the asked kind.
     """
     found = [
         one
@@ -433,10 +434,10 @@ def _outside(found: Sequence[Span], days: Sequence[Span]) -> list[Span]:
 
 
 def _bonus(key: str, question_cues: QuestionCues, known: Mapping[str, bool]) -> int:
-    """Names with a document of their own are asked for more often, more so if of the asked kind.
+    """Prefer names that have their own document, more so if it is of the asked kind.
 
-    Many a name says its kind: which county, award, church. Kin are all persons: there the place
-    decides.
+    Many names contain their kind: county, award, church. Relatives are all persons, so for them
+    the position decides.
     """
     if question_cues.kind and question_cues.kind[-1] in map(stem, key.split()):
         return KIND_BONUS
@@ -449,7 +450,7 @@ def _bonus(key: str, question_cues: QuestionCues, known: Mapping[str, bool]) -> 
 def _in_question(
     span: Span, question_cues: QuestionCues, title: str, answer_type: AnswerType
 ) -> bool:
-    """Whether the question itself names the span: then it is not the answer."""
+    """Whether the question itself contains the span, so that it cannot be the answer."""
     key = title_key(span.text)
     if answer_type in (AnswerType.DATE, AnswerType.NUMBER):
         return key in question_cues.words
@@ -508,7 +509,7 @@ def _in_parenthesis(span: Span, text: str) -> bool:
 
 
 def _life_dates(days: Sequence[Span], text: str) -> tuple[Span, Span] | None:
-    """Two dates with a dash between them, or in one parenthesis, where the dash may be lost."""
+    """Two dates with a dash between them, or in one parenthesis, where the dash may be missing."""
     for first, second in pairwise(days):
         between = text[first.end : second.start]
         if _DASH.fullmatch(between):
@@ -552,7 +553,7 @@ def _life_place(
 
 
 def _country_span(found: Sequence[Span], text: str, question_cues: QuestionCues) -> Span:
-    """The nationality somebody is said to have ("is a Finnish director"), or else a country."""
+    """The stated nationality ("is a Finnish director"), or else a country."""
     if _NATIONALITY_WORDS.isdisjoint(question_cues.words):  # "English" may be a language
         countries = (one for one in found if title_key(one.text) not in NATIONALITIES)
         return next(countries, found[0])
@@ -584,7 +585,7 @@ def _counted_number(found: Sequence[Span], cues: Sequence[tuple[int, int]]) -> S
 
 
 def _distance(span: Span, cues: Sequence[tuple[int, int]]) -> float:
-    """How far a span is from the word that says it; better after it than before."""
+    """How far a span is from its cue word; a span after the cue is better than one before."""
     gaps = [
         span.start - end if span.start >= end else 15 + 2 * (start - span.end)
         for start, end in cues

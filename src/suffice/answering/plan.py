@@ -3,9 +3,9 @@
     1  Who is the director of Dog Law?
     2  When was #1 born?
 
-"#1" stands for the answer to sub-question 1. Rules or a language model make a plan; either way it
-is checked: it ends, it is short, and each step asks for something. A model's plan that fails the
-check is not repaired: the rules' plan replaces it.
+"#1" stands for the answer to sub-question 1. Rules or a language model make a plan, and it is
+always checked: steps do not depend on each other in a circle, there are few of them, and each asks
+for something. A model's plan that fails the check is replaced by the rules' plan.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from suffice.text import names, title_key, tokens
 
 MAX_STEPS = 8
 MAX_STEP_CHARS = 400
-MAX_QUESTION_CHARS = 2000  # of a question that is asked as a whole
+MAX_QUESTION_CHARS = 2000  # if asked as a whole
 _PLACEHOLDER = re.compile(r"#(\d{1,3})")
 _EXACT = frozenset({AnswerType.DATE, AnswerType.NUMBER, AnswerType.YES_NO})
 _NAMED = frozenset({AnswerType.PERSON, AnswerType.CHOICE})
@@ -48,9 +48,9 @@ PLAN_SCHEMA = object_schema(
 
 @dataclass(frozen=True, slots=True)
 class SubQuestion:
-    """One step. With `combine`, it searches nothing and combines the answers it depends on.
+    """One step. With `combine`, it does not search but combines the answers it depends on.
 
-    `choices` are the two that a combination picks from, in the order of those answers.
+    `choices` are the two options to pick from, in the order of those answers.
     """
 
     text: str
@@ -76,7 +76,7 @@ class Plan:
 
     @property
     def hops(self) -> int:
-        """How many steps search."""
+        """The number of steps that search."""
         return sum(not step.combine for step in self.steps)
 
 
@@ -90,7 +90,7 @@ def whole_question_step(question: str) -> SubQuestion:
 def build_plan(
     question: str, steps: Sequence[SubQuestion], *, kind: str = "plain", by: str = "rules"
 ) -> Plan:
-    """Order the steps so that the plan works; InputError says what is wrong with them."""
+    """Order the steps by their dependencies; InputError says what is wrong with them."""
     if not steps or len(steps) > MAX_STEPS:
         raise InputError(f"a plan of {len(steps)} steps, expected 1 to {MAX_STEPS}")
     seen: dict[str, int] = {}
@@ -104,7 +104,7 @@ def build_plan(
 
 
 def _step_problem(step: SubQuestion, number: int, count: int) -> str:
-    """Why a step cannot be answered even in principle; empty if it can."""
+    """Why a step cannot be answered; empty if it can."""
     text = step.text.strip()
     if not text or len(text) > MAX_STEP_CHARS:
         return f"has {len(text)} characters, expected 1 to {MAX_STEP_CHARS}"
@@ -118,7 +118,7 @@ def _step_problem(step: SubQuestion, number: int, count: int) -> str:
 
 
 def _sort_steps(steps: Sequence[SubQuestion]) -> tuple[SubQuestion, ...]:
-    """Put each step after those it depends on and renumber; otherwise keep the order."""
+    """Put each step after its dependencies and renumber; otherwise keep the order."""
     sorter = TopologicalSorter(
         {number: step.depends_on for number, step in enumerate(steps, start=1)}
     )
@@ -159,7 +159,7 @@ def parse_plan(question: str, answer: Mapping[str, Any] | None, *, kind: str) ->
         bare = re.sub(r"^\s*(?:step )?\d+[.):]\s*", "", text, flags=re.IGNORECASE)
         plain = " ".join(bare.split())
         steps.append(SubQuestion(plain, expected_answer_type(plain)))
-    # Small models copy from the exemplars.
+    # Small models copy steps from the exemplars, which then share no word with the question.
     words = set(tokens(question)) - FUNCTION_WORDS
     for number, step in enumerate(steps, start=1):
         if not step.depends_on and words.isdisjoint(tokens(step.text)):
@@ -172,9 +172,9 @@ def parse_plan(question: str, answer: Mapping[str, Any] | None, *, kind: str) ->
     return plan
 
 
-# --- combining earlier answers, which searches nothing
+# --- combining earlier answers, without a search
 
-Combiner = Callable[[Sequence[str], Sequence[str]], str | None]  # of choices and answers
+Combiner = Callable[[Sequence[str], Sequence[str]], str | None]  # takes choices and answers
 
 
 def combine(
@@ -182,7 +182,7 @@ def combine(
 ) -> str | None:
     """The combined answer; None if an answer is missing or cannot be compared.
 
-    `scores` say how well each answer was supported: "supported" needs nothing else.
+    `scores` say how well each answer is supported; "supported" uses only these.
     """
     if kind == "supported" and len(choices) == len(scores) > 1 and max(scores) > min(scores):
         return choices[max(range(len(scores)), key=scores.__getitem__)]
@@ -195,10 +195,10 @@ def combine(
 def supporting_steps(
     kind: str, choices: Sequence[str], answer: str, steps: Sequence[tuple[str | None, float]]
 ) -> list[int]:
-    """The positions of the (answer, confidence) pairs that a combined answer rests on.
+    """The positions of the (answer, confidence) pairs that a combined answer depends on.
 
-    One "no" is enough for a "no" to both, and "supported" rests on the chosen one, if the texts
-    say it: a better fit alone is a guess. Any other answer rests on all.
+    One "no" is enough for a combined "no". "supported" depends on the chosen one if the texts
+    state it: a better fit alone is a guess. Any other answer depends on all.
     """
     every = list(range(len(steps)))
     if kind == "all" and answer == "no":
@@ -221,7 +221,7 @@ def _pick_by(measure: Callable[[str], object], best: Callable[..., int]) -> Comb
 
 
 def _longest(choices: Sequence[str], answers: Sequence[str]) -> str | None:
-    """From born, died, born, died: who lived longer."""
+    """Who lived longer, from the dates born, died, born, died."""
     days = [day for answer in answers if (day := parse_day(answer)) is not None]
     if len(days) != len(answers) or len(days) != 2 * len(choices):
         return None
@@ -251,7 +251,7 @@ def _all(_: Sequence[str], answers: Sequence[str]) -> str | None:
 
 
 def _shared(_: Sequence[str], answers: Sequence[str]) -> str | None:
-    """The first answer, or a name in it, that every other answer contains."""
+    """The first answer, or a name in it, if every other answer contains it."""
     for candidate in [answers[0], *names(answers[0])]:
         key = title_key(candidate)
         if key and all(key in title_key(other) for other in answers[1:]):
@@ -260,7 +260,7 @@ def _shared(_: Sequence[str], answers: Sequence[str]) -> str | None:
 
 
 def _kind(_: Sequence[str], answers: Sequence[str]) -> str | None:
-    """The words that all have, without stop words at the ends."""
+    """The words that all answers share, without stop words at the ends."""
     first, *others = (answer.replace(",", " ").split() for answer in answers)
     known = [{_singular(word) for word in words} for words in others]
     shared = [word for word in first if all(_singular(word) in words for words in known)]
@@ -272,7 +272,7 @@ def _kind(_: Sequence[str], answers: Sequence[str]) -> str | None:
 
 
 def _alike(choices: Sequence[str], answers: Sequence[str]) -> str | None:
-    """Whether they are of one kind, apart from the word for the kind and their nationality."""
+    """Whether all are of one kind, ignoring the word for the kind and their nationality."""
     ignored = STOP_WORDS | NATIONALITIES | {_singular(one) for one in choices}
     shared = (_kind((), answers) or "").split()
     return "yes" if any(_singular(word) not in ignored for word in shared) else "no"

@@ -1,8 +1,8 @@
-"""Make a plan: by a model that is shown exemplars of the same complexity, or else by rules.
+"""Make a plan, with a model that is shown exemplars of similar complexity, or by rules.
 
 The shipped exemplars are text from MuSiQue (CC BY 4.0) and 2WikiMultiHopQA (Apache-2.0), see their
-card; `ExemplarBank.from_exemplars` takes yours. A question never sees its own plan, so that you
-can measure on the questions of the bank.
+card; `ExemplarBank.from_exemplars` takes your own. A question is never shown its own plan, so you
+can evaluate on questions from the bank.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from suffice.storage import BadRecords, read_jsonl
 from suffice.text import tokens
 
 SHIPPED_PLANS = Path(__file__).parent.parent / "models" / "plans" / "plans.jsonl"
-DUPLICATE_OVERLAP = 0.7  # share of common words from which two questions count as the same
+DUPLICATE_OVERLAP = 0.7  # share of common words from which two questions count as duplicates
 
 REFINE_SCHEMA = object_schema(
     question={"type": "string", "minLength": 5, "maxLength": MAX_STEP_CHARS}
@@ -41,7 +41,7 @@ REFINE_SCHEMA = object_schema(
 
 @dataclass(frozen=True, slots=True)
 class Exemplar:
-    """A question with the steps that answer it; "#1" stands for the answer to the first."""
+    """A question and the steps that answer it; "#1" stands for the answer to the first."""
 
     question: str
     steps: tuple[str, ...]
@@ -52,14 +52,14 @@ class Exemplar:
 
 @dataclass(frozen=True)
 class ExemplarBank:
-    """Exemplars, each checked like any plan."""
+    """Exemplar plans, each checked like any other plan."""
 
     exemplars: tuple[Exemplar, ...]
     _words: tuple[frozenset[str], ...] = field(default=(), repr=False)
 
     @classmethod
     def from_exemplars(cls, exemplars: Iterable[Exemplar]) -> ExemplarBank:
-        """InputError if the steps of one are not a plan."""
+        """Build a bank; InputError if the steps of an exemplar are not a valid plan."""
         known = tuple(exemplars)
         for number, one in enumerate(known, start=1):
             steps = [SubQuestion(text, expected_answer_type(text)) for text in one.steps]
@@ -101,7 +101,7 @@ class ExemplarBank:
     def most_similar(
         self, question: str, *, hops: int, kind: str, count: int = 3
     ) -> tuple[Exemplar, ...]:
-        """The nearest exemplars by hops, then kind, then words; without the question's own."""
+        """The nearest exemplars by hops, then kind, then words, without the question itself."""
         words = _content_words(question)
         ranked = []
         for at, (one, own) in enumerate(zip(self.exemplars, self._words)):
@@ -121,7 +121,7 @@ def _content_words(text: str) -> frozenset[str]:
 
 
 def format_exemplars(exemplars: Sequence[Exemplar]) -> str:
-    """Exemplars as a prompt shows them."""
+    """The exemplars as text for a prompt."""
     answers = [json.dumps({"steps": list(one.steps)}, ensure_ascii=False) for one in exemplars]
     return "".join(
         f"Question: {one.question}\nAnswer: {answer}\n\n" for one, answer in zip(exemplars, answers)
@@ -137,10 +137,10 @@ def make_plan(
     exemplars: int = 3,
     match_complexity: bool = True,
 ) -> Plan:
-    """A checked plan. The model is shown exemplars of as many `hops` and of the rules' kind.
+    """A checked plan. The model is shown exemplars with the same `hops` and the rules' kind.
 
-    Without `hops`, those of the rules' plan count. Without `match_complexity`, every question gets
-    the same exemplars.
+    `hops` defaults to that of the rules' plan. Without `match_complexity`, every question gets the
+    same exemplars.
     """
     by_rules = plan_by_rules(question)
     if not meter.available():
@@ -168,7 +168,7 @@ def make_plan(
 def refine_step(
     plan: Plan, number: int, answers: dict[int, str], meter: MeteredModel
 ) -> SubQuestion | None:
-    """Let the model reword a sub-question after a correction; None if it stays as it is.
+    """Let the model reword a sub-question after a correction; None if it keeps the wording.
 
     The new wording must contain the answers that the sub-question depends on.
     """

@@ -1,8 +1,8 @@
 """Prompts for a language model, and the JSON in its answers.
 
-Prompts are files. Untrusted text (documents, and what was read out of them) is fenced between two
-lines with a hash of it, so that no document can write its own end; inside a line, between marks
-that it cannot contain. Invisible characters are removed.
+Prompts are files. Untrusted text (documents and text extracted from them) is fenced between two
+lines that contain its hash, so no document can forge the end of the fence. Inline text stands
+between marks that it cannot contain. Invisible characters are removed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def render_prompt(name: str, *, fenced: Mapping[str, str], **values: str) -> str:
-    """Fill in the prompt of this name; `fenced` texts are untrusted."""
+    """Fill in the prompt of this name; texts in `fenced` are untrusted."""
     shown = {key: strip_invisible(text) for key, text in fenced.items()}
     joined = "\n".join(shown.values()).encode("utf-8", "replace")
     mark = hashlib.sha256(joined).hexdigest()[:12]
@@ -48,7 +48,7 @@ def _template(name: str) -> str:
 
 
 def strip_invisible(text: str) -> str:
-    """Remove control marks, direction marks and tags; blanks become spaces, line ends stay."""
+    """Remove control characters, direction marks and tags; blanks become spaces, line ends stay."""
     return "".join(
         char if char == "\n" else " " if char.isspace() else char
         for char in text
@@ -57,12 +57,12 @@ def strip_invisible(text: str) -> str:
 
 
 def quote_inline(text: str, *, longest: int = MAX_INLINE_CHARS) -> str:
-    """Prepare untrusted text to stand between <<< and >>>: it cannot close them, and is cut."""
+    """Prepare untrusted text to go between <<< and >>>: it cannot close them, and is truncated."""
     return strip_invisible(text[:longest]).replace("<<<", "‹‹‹").replace(">>>", "›››").strip()
 
 
 def extract_json(text: str) -> str | None:
-    """The answer if it is JSON, else the first object in it: models add words and fences."""
+    """The answer if it is JSON, else the first object in it: models add words and code fences."""
     try:
         json.loads(text)
         return text

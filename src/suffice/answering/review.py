@@ -3,10 +3,10 @@
     confidence = w(hops) * accuracy + (1 - w(hops)) * credibility
 
 Credibility has three values: the sentences state the answer (attributable), leave it open
-(extrapolatory) or contradict it. w falls logistically with the hops of the question: the longer
-the chain, the more the citations count. A model may judge both; by rules, accuracy is how well the
-sentence fits. The rules have the last word on support: no model, and no document that talks to
-one, makes attributable what the cited sentences do not state.
+(extrapolatory) or contradict it. w falls logistically with the question's hops: the longer the
+chain, the more the citations count. A model may judge both; by rules, accuracy is how well the
+sentence fits. The rules always decide about support: neither a model nor a document that
+manipulates it can make an answer attributable that the cited sentences do not state.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ CREDIBILITY: Mapping[Support, float] = {
     Support.EXTRAPOLATORY: 0.5,
     Support.CONTRADICTORY: 0.0,
 }
-MIN_RERANKER_LOGIT = 0.0  # from which a sentence answers a question: even odds
+MIN_RERANKER_LOGIT = 0.0  # even odds that a sentence answers the question
 MIN_NAME_OVERLAP = 2 / 3  # share of a name's words that identify it
-MIDPOINT_HOPS, SLOPE = 2.5, 1.0  # hops at which both count alike, and how fast that turns
-NO_REVIEW = Review(0.0, 0.0, Support.EXTRAPOLATORY, "rules")  # of no answer
+MIDPOINT_HOPS, SLOPE = 2.5, 1.0  # hops at which both weigh the same, and the slope there
+NO_REVIEW = Review(0.0, 0.0, Support.EXTRAPOLATORY, "rules")  # if there is no answer
 _STATES = list(Support)
 
 REVIEW_SCHEMA = object_schema(
@@ -62,7 +62,7 @@ def review(
     every: bool = False,
     reranker: Reranker | None = None,
 ) -> Review:
-    """The confidence in a reading. `weight` replaces the accuracy weight of the hops."""
+    """The confidence in a reading. `weight` overrides the accuracy weight for the hops."""
     if reading.answer is None:
         return NO_REVIEW
     if reading.by == SpanReader.name:  # its score is a probability, and the sentence has the answer
@@ -89,18 +89,18 @@ def classify_support(
     every: bool = False,
     reranker: Reranker | None = None,
 ) -> Support:
-    """Attributable: a cited sentence has every word of the answer and a word for what is asked.
+    """Attributable: a cited sentence has every word of the answer and a cue word for the question.
 
-    Together the sentences must also name one entity of the question; with `every`, and for "yes",
-    all of them. A `reranker` must score one sentence for question and answer. Contradictory: a
-    sentence that fits as well gives another answer.
+    Together the sentences must also name one entity of the question, or all of them with `every`
+    and for "yes". A `reranker` must also accept one sentence for the question and answer.
+    Contradictory: a sentence that fits as well gives another answer.
     """
     if reading.answer is None or not reading.citations:
         return Support.EXTRAPOLATORY
     if reading.rivals:
         return Support.CONTRADICTORY
     if expected_answer_type(question) is AnswerType.CHOICE and reading.by == "extractive":
-        return Support.EXTRAPOLATORY  # it takes more than a sentence to compare
+        return Support.EXTRAPOLATORY  # one sentence cannot compare two things
     known = {one.doc_id: one.title for one in passages}
     titles = [known.get(one.doc_id, "") for one in reading.citations]
     cited = [f"{title} {one.text}" for title, one in zip(titles, reading.citations)]
@@ -117,7 +117,7 @@ def classify_support(
         part for name in names(question) for part in (name.split(" and ") if every else [name])
     ]
     named = [_names_entity(entity, cited_words, titles) for entity in entities]
-    if answer == "no":  # nobody writes down all that something is not
+    if answer == "no":  # texts rarely state what something is not
         return Support.ATTRIBUTABLE if named[:1] != [False] else Support.EXTRAPOLATORY
     covered = all(named) if every or answer == "yes" else not named or any(named)
     if covered and any(mentions_cue(question, one) for one in stating):
@@ -126,7 +126,7 @@ def classify_support(
 
 
 def _contains_answer(text: str, answer: str) -> bool:
-    """Every word of the answer, or its country by another name."""
+    """Whether a text has every word of the answer, or its country by another name."""
     return _words(answer) <= _words(text) or country_key(answer) == country_key(text)
 
 
@@ -141,7 +141,7 @@ def _words(text: str) -> set[str]:
 
 
 def _names_entity(name: str, cited_words: set[str], titles: Sequence[str]) -> bool:
-    """Most words of a name, or a title within it: "Sultan Abdülaziz of …" is Abdülaziz."""
+    """Whether most words of a name are cited, or a title inside it: "Sultan Abdülaziz of …"."""
     words = _words(name)
     if any(title <= words for one in titles if (title := _words(title_key(one)))):
         return True

@@ -1,11 +1,11 @@
-"""Who did what to whom: whether a sentence speaks against an answer that was read out of it.
+"""Who did what to whom: whether a sentence contradicts an answer extracted from it.
 
     Who taught Augustus De Morgan?    Ada Lovelace was taught by Augustus De Morgan.
 
-The words fit, the roles do not. The rules find the verb of the question in the sentence, its voice,
-and on which side of it the question's names stand. They also see what a sentence denies: "has
-never visited Lisbon" tells no day of a visit. They only object: where they cannot follow a
-sentence, such as one with another verb, they say nothing.
+The words match, the roles do not. The rules find the question's verb in the sentence, its voice,
+and on which side of it the question's names are. They also detect negation: "has never visited
+Lisbon" does not give the date of a visit. The rules can only object: if they cannot analyse a
+sentence, for example because it has another verb, they return "unknown".
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _COMPARED = re.compile(
 )
 _LIMIT = r"(?!(?: \w+){0,3}? (?:more|less|fewer|\w+er) than\b| exceed\b)"  # "not longer than"
 _NOT = re.compile(r"\b(?:not|never|no)\b|n['’]t\b", re.IGNORECASE)
-_NEGATION = re.compile(  # in small letters, or where a clause begins: "Never" may be in a name
+_NEGATION = re.compile(  # lower case, or at the start of a clause: "Never" may be part of a name
     rf"\b(?:(?:not|no(?! matter| doubt)){_LIMIT}|never|nobody|none|neither|nor|without|cannot)\b"
     r"|n['’]t\b"
     rf"|^\W*(?:(?:Not|No){_LIMIT}|Never|Nobody|None|Neither)\b"
@@ -76,9 +76,9 @@ _UNCHANGED = frozenset(_WORDS["unchanged"].split())
 _IRREGULAR |= {word: word for word in _UNCHANGED}
 _PRONOUNS = frozenset("him her them it one ones himself herself itself themselves".split())
 _SUBJECTS = frozenset("i you he she it we they".split())
-_SPEAKERS = frozenset("i me my you your we us our".split())  # whoever that is in the text
+_SPEAKERS = frozenset("i me my you your we us our".split())  # refers to whoever speaks in the text
 _LIFE = re.compile(r"when (?:was|did) (?P<who>[^?]+?) (?P<what>born|die)\W*$", re.IGNORECASE)
-_HOPED = frozenset(  # or said by somebody, or asked
+_HOPED = frozenset(  # also: reported or asked
     "if unless whether hope hopes hoped wish wishes want wants plan plans planned claim claims"
     " claimed allegedly reportedly perhaps maybe say says said tell tells told ask asks asked"
     " believe believes believed think thinks thought suggest suggests suggested propose proposes"
@@ -94,13 +94,13 @@ _UN = re.compile(r"\b(?:un|non-?)(?P<rest>[a-z]{4,})\b", re.IGNORECASE)
 _NO_SUCH = re.compile(
     r"\b(?:no|not|without)\s+(?:an?\s+|the\s+|any\s+)?(?P<what>\w+)", re.IGNORECASE
 )
-MAX_WORDS = 20  # of a question whose roles can be told
-MAX_CHARS = 4000  # of question and sentence: a bound on the time that hostile input can take
-MAX_VERBS = 6  # of a sentence that are looked at: each takes a look at every name
-_MAX_GAP = 4  # words between "was" and its participle, or a preposition and its name
+MAX_WORDS = 20  # in a question that the rules can analyse
+MAX_CHARS = 4000  # of question and sentence together: bounds the time that hostile input can take
+MAX_VERBS = 6  # examined per sentence: each is compared with every name
+_MAX_GAP = 4  # words between "was" and its participle, or between a preposition and its name
 
 
-_ANSWER = "ANSWER"  # stands for it: what it denies itself is not denied
+_ANSWER = "ANSWER"  # placeholder, so that a negation inside the answer does not count
 
 
 class Role(Enum):
@@ -116,18 +116,18 @@ class _Mention(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question's verb, the roles of its words, and that of what is asked for."""
+    """The verb of a question, the roles of its words, and the role of what is asked for."""
 
     verb: str
-    gap: Role | None  # None: when, where, how
-    governor: str  # of what is asked for: "from whom"
+    gap: Role | None  # None for when, where, how
+    governor: str  # of what is asked for, as in "from whom"
     subject: tuple[_Mention, ...]  # before the verb
     rest: tuple[_Mention, ...]
-    kind: tuple[str, ...] = ()  # "fish", of "which fish"
+    kind: tuple[str, ...] = ()  # "fish" in "which fish"
 
 
 class Agreement(Enum):
-    """Whether a sentence says of the question's names what an answer read out of it says."""
+    """Whether a sentence says about the question's names what the extracted answer says."""
 
     STATED = "stated"
     UNKNOWN = "unknown"
@@ -135,8 +135,10 @@ class Agreement(Enum):
 
 
 def agreement(question: str, sentence: str, answer: str) -> Agreement:
-    """Contradicted: the names have other roles, or what is asked is denied. Stated: all of them
-    stand around the question's verb as they should.
+    """Compare the roles in question and sentence.
+
+    Contradicted: the names have other roles, or the sentence denies what is asked. Stated: all
+    names are around the question's verb in the right roles.
     """
     if len(question) + len(sentence) > MAX_CHARS:
         return Agreement.UNKNOWN
@@ -161,8 +163,9 @@ def agreement(question: str, sentence: str, answer: str) -> Agreement:
 
 
 def may_state(question: str, sentence: str) -> bool:
-    """Whether a sentence has the question's verb and all of its names, so that it may state an
-    answer: `agreement` then says which.
+    """Whether a sentence has the question's verb and all its names and so may state an answer.
+
+    `agreement` then tells for a given answer.
     """
     if len(question) + len(sentence) > MAX_CHARS:
         return False
@@ -177,7 +180,7 @@ def may_state(question: str, sentence: str) -> bool:
 
 
 def polarity(question: str, sentence: str) -> bool | None:
-    """Whether a sentence says yes or no to a question; None where the rules cannot follow."""
+    """Whether a sentence says yes or no to a question; None if the rules cannot analyse it."""
     if len(question) + len(sentence) > MAX_CHARS or _is_question(sentence):
         return None
     if _NOT.search(question):
@@ -206,7 +209,7 @@ def polarity(question: str, sentence: str) -> bool | None:
 
 
 def _affirms(asked: _Asked, said: list[str], low: list[str], verb: int) -> bool | None:
-    """Whether a clause with every word of the question affirms it or denies it."""
+    """Whether a clause with every word of the question affirms or denies it."""
     start, end = _clause(low, verb)
     keys = [verb_key(one) for one in low]
     passive = _is_passive(low, verb)
@@ -238,8 +241,10 @@ def _affirms(asked: _Asked, said: list[str], low: list[str], verb: int) -> bool 
 
 
 def _is_verb_denied(before: list[str]) -> bool | None:
-    """Whether the words before a verb deny it; None where they deny something else: "Ann, who never
-    smiles, visited", "Ann denied that she visited".
+    """Whether the words before a verb negate it.
+
+    None if they negate something else: "Ann, who never smiles, visited", "Ann denied that she
+    visited".
     """
     near = re.split(r" , | that ", " ".join(before))
     if _NEGATION.search(near[-1]):
@@ -248,8 +253,10 @@ def _is_verb_denied(before: list[str]) -> bool | None:
 
 
 def _is_rest_denied(after: list[str], asked: set[str]) -> bool | None:
-    """Whether the words after a verb deny what is asked: "lentils and no meat"; None where they
-    deny something else: "in the yard, not in the kitchen", "dogs are allowed, cats are not".
+    """Whether the words after a verb negate what is asked: "lentils and no meat".
+
+    None if they negate something else: "in the yard, not in the kitchen", "dogs are allowed, cats
+    are not".
     """
     for part in " ".join(after).split(","):
         if found := _NEGATION.search(part):
@@ -260,7 +267,7 @@ def _is_rest_denied(after: list[str], asked: set[str]) -> bool | None:
 
 
 def _is_longer_name(said: Sequence[str], end: int) -> bool:
-    """Whether a name goes on here: "Hotel Miramar Beach" is not "Hotel Miramar"."""
+    """Whether a name continues here: "Hotel Miramar Beach" is not "Hotel Miramar"."""
     return end < len(said) and said[end] not in _BREAKS | _POSSESSIVE and said[end][0].isupper()
 
 
@@ -269,9 +276,7 @@ def _is_question(sentence: str) -> bool:
 
 
 def _spell_out(question: str, sentence: str) -> str:
-    """ "can't" as "can not"; "undelivered" as "not delivered", where the question asks who
-    delivered.
-    """
+    """Write "can't" as "can not"; "undelivered" as "not delivered" if the question has the verb."""
     asked = {verb_key(one) for one in _split(question)}
 
     def spell(found: re.Match[str]) -> str:
@@ -289,7 +294,7 @@ def _uncontracted(found: re.Match[str]) -> str:
 
 
 def _adds_denied(question: str, answer: str) -> bool:
-    """Whether an answer denies a word of the question: "lentils and no meat"."""
+    """Whether an answer negates a word of the question: "lentils and no meat"."""
     denied = {one["what"].casefold() for one in _NO_SUCH.finditer(answer)}
     return bool(denied.intersection(one.casefold() for one in _split(question)))
 
@@ -343,7 +348,7 @@ def _is_base(word: str) -> bool:
 
 
 def _parse(words: list[str], said: list[str]) -> _Asked | None:
-    """The roles in a question whose verb the sentence has, too; None where there is no such."""
+    """The roles in a question whose verb also occurs in the sentence; None if there is none."""
     words = [one for one in words if one.casefold() not in _ADVERBS and one not in ".:"]
     low = [one.casefold() for one in words]
     wh = next((at for at, one in enumerate(low) if one in _WH), None)
@@ -371,7 +376,7 @@ def _parse(words: list[str], said: list[str]) -> _Asked | None:
     governor = low[wh - 1] if wh else low[-1] if low[-1] in _GOVERNORS | {"by"} else ""
     fronted = bool(wh) and governor in _CIRCUMSTANCES  # "in which year", but not "depend on"
     adverbial = low[wh] in ("when", "where", "why", "how", "whose") or fronted
-    if low[wh] == "why" or (low[wh] == "how" and wh + 1 == aux):  # no place tells that
+    if low[wh] == "why" or (low[wh] == "how" and wh + 1 == aux):  # the position does not tell
         governor = low[wh]
     gap: Role | None = None
     if not subject and _SUBJECTS.isdisjoint(low[aux + 1 : main]):
@@ -383,7 +388,7 @@ def _parse(words: list[str], said: list[str]) -> _Asked | None:
 
 
 def _verb_of_doer(low: list[str], said: list[str]) -> str | None:
-    """Of "who is the teacher of ...": "teach", where the sentence has that verb."""
+    """For "who is the teacher of ...", the verb "teach", if the sentence has it."""
     if low[:1] != ["who"] or low[2:3] != ["the"] or low[4:5] != ["of"] or low[1] not in _BE:
         return None
     doer = low[3]
@@ -394,7 +399,7 @@ def _verb_of_doer(low: list[str], said: list[str]) -> str | None:
 
 
 def _finite_verb(words: list[str], low: list[str]) -> int | None:
-    """The verb whose subject is asked for: the first behind the question word and its noun."""
+    """The verb whose subject is asked for: the first after the question word and its noun."""
     if low[0] not in ("who", "what", "which"):
         return None
     for at in range(1, len(words)):
@@ -407,7 +412,7 @@ def _finite_verb(words: list[str], low: list[str]) -> int | None:
 
 
 def _main_verb(words: list[str], low: list[str], aux: int, said: list[str]) -> int | None:
-    """The verb behind "did", "was" or "has", and behind the subject, if the sentence has it."""
+    """The verb after "did", "was" or "has" and its subject, if the sentence has that verb."""
     forms: dict[str, set[str]] = {}
     for word in said:
         forms.setdefault(verb_key(word), set()).add(word.casefold())
@@ -429,8 +434,9 @@ def _main_verb(words: list[str], low: list[str], aux: int, said: list[str]) -> i
 
 
 def _is_used(base: str, low: Sequence[str]) -> bool:
-    """Whether a sentence has this form of a verb as a verb, or as a noun with what belongs to it:
-    "to pass", "the herons eat", "the lead of".
+    """Whether a sentence uses this form as a verb, or as a noun with its complement.
+
+    Examples: "to pass", "the herons eat", "the lead of".
     """
     for before, word, following in zip(("", *low), low, (*low[1:], "")):
         plural = _is_third(before) or before in ("to", "they", "who")
@@ -441,7 +447,7 @@ def _is_used(base: str, low: Sequence[str]) -> bool:
 
 
 def _mentions(words: Sequence[str], role: Role) -> Iterator[_Mention]:
-    """Names, and other words that mean something, each with the preposition that governs it."""
+    """Names and other content words, each with the preposition that governs it."""
     run: list[str] = []
     governor = ""
     for word, following in pairwise((*words, ",", ",")):
@@ -465,7 +471,7 @@ def _mentions(words: Sequence[str], role: Role) -> Iterator[_Mention]:
 
 
 def _roles_differ(asked: _Asked, said: list[str], answer: str) -> bool:
-    """Whether no verb of the sentence has the roles of the question around it."""
+    """Whether no verb of the sentence has the question's roles around it."""
     if asked.verb in _SYMMETRIC:
         return False
     low = [one.casefold() for one in said]
@@ -476,7 +482,7 @@ def _roles_differ(asked: _Asked, said: list[str], answer: str) -> bool:
 
 
 def _is_given_to(asked: _Asked, low: Sequence[str], answer: str) -> bool:
-    """Whether the answer is the B of "a gift from A to B", and the question names A."""
+    """Whether the answer is B in "a gift from A to B", and the question names A."""
     start = low.index("from")
     middle = next((at for at in range(start, len(low)) if low[at] == "to"), len(low))
     taker = _whole_places([one.casefold() for one in _answer_words(answer)], low[middle:])
@@ -485,7 +491,7 @@ def _is_given_to(asked: _Asked, low: Sequence[str], answer: str) -> bool:
 
 
 def _verbs(asked: _Asked, low: Sequence[str]) -> list[int]:
-    """Where the sentence has the question's verb, or a noun that names the same action."""
+    """The positions of the question's verb, or of a noun for the same action."""
     keys = [verb_key(one) for one in low]
     found = [at for at, one in enumerate(keys) if one == asked.verb]
     verbs = [at for at in found if _is_verb(low, at)]
@@ -496,7 +502,7 @@ def _verbs(asked: _Asked, low: Sequence[str]) -> list[int]:
 
 
 def _names_action(noun: str, verb: str) -> bool:
-    """Whether a noun is made of a verb: "acquisition" of "acquir", "denial" of "deny"."""
+    """Whether a noun derives from a verb: "acquisition" from "acquir", "denial" from "deny"."""
     if not noun.endswith(_NOMINAL_ENDINGS):
         return False
     stems = (noun.removesuffix(one) for one in _NOMINAL_ENDINGS if noun.endswith(one))
@@ -508,7 +514,7 @@ def _names_action(noun: str, verb: str) -> bool:
 
 
 def _is_nominal(low: Sequence[str], at: int) -> bool:
-    """ "the defeat of A by B", "A's attack on B"."""
+    """Whether a noun stands for the verb: "the defeat of A by B", "A's attack on B"."""
     if _is_verb(low, at) and not low[at].endswith(_NOMINAL_ENDINGS):
         return False
     owned = at > 0 and not _POSSESSIVE.isdisjoint(low[max(at - 2, 0) : at])
@@ -516,7 +522,7 @@ def _is_nominal(low: Sequence[str], at: int) -> bool:
 
 
 def _clause(low: Sequence[str], verb: int) -> tuple[int, int]:
-    """First and last word of the clause of a verb, as far as conjunctions and stops tell."""
+    """First and last word of a verb's clause, judged by conjunctions and punctuation."""
 
     def ends(at: int) -> bool:
         if low[at] == ".":
@@ -533,7 +539,7 @@ def _clause(low: Sequence[str], verb: int) -> tuple[int, int]:
 
 
 def _states(asked: _Asked, low: Sequence[str], verb: int, answer: str) -> bool:
-    """Whether the words of the question and the answer stand around this verb in their roles."""
+    """Whether the question's words and the answer are around this verb in their roles."""
     mentions = (*asked.subject, *asked.rest)
     said = [one.casefold() for one in _answer_words(answer)]
     if asked.verb in ("be", "have", "do") or not mentions or not said:
@@ -553,7 +559,7 @@ def _states(asked: _Asked, low: Sequence[str], verb: int, answer: str) -> bool:
 
 
 def _have_roles(asked: _Asked, low: Sequence[str], verb: int) -> bool:
-    """Whether all words of the question stand around this verb in their roles."""
+    """Whether all words of the question are around this verb in their roles."""
     either = asked.verb in _SYMMETRIC
     passive, (start, end) = _is_passive(low, verb), _clause(low, verb)
     for words, role, governor in (*asked.subject, *asked.rest):
@@ -579,7 +585,7 @@ def _have_roles(asked: _Asked, low: Sequence[str], verb: int) -> bool:
 def _answers(
     asked: _Asked, low: Sequence[str], at: int, size: int, verb: int, passive: bool | None
 ) -> bool:
-    """Whether words that stand here are what the question asks for."""
+    """Whether the words at this position are what the question asks for."""
     words = low[at : at + size]
     verbal = any(one in _AUXILIARIES or (one in _IRREGULAR and _is_past(one)) for one in words)
     if verbal or at <= verb < at + size:
@@ -596,12 +602,12 @@ def _answers(
         return role is not None if asked.governor in ("", own) else False
     if asked.gap is Role.OTHER and asked.governor not in ("by", own) and not _is_nominal(low, verb):
         return False  # "in 2012" is not what somebody smokes
-    # "Petra bakes, you bring": another subject
+    # In "Petra bakes, you bring", the verb has another subject.
     return role is asked.gap and _SUBJECTS.isdisjoint(low[at + size : verb])
 
 
 def _stands_for(low: Sequence[str], verb: int, role: Role, passive: bool | None) -> bool:
-    """Whether a pronoun, or nothing, has this role: "but admitted it"."""
+    """Whether a pronoun, or an omitted word, fills this role: "but admitted it"."""
     start, _ = _clause(low, verb)
     before = [one for one in low[start:verb] if one not in _BREAKS | _ADVERBS | _AUXILIARIES]
     if (role is Role.OTHER) is bool(passive):
@@ -616,7 +622,7 @@ def _answer_words(answer: str) -> tuple[str, ...]:
 
 
 def _is_verb(low: Sequence[str], at: int) -> bool:
-    """Not a noun: "a call", "on loan", "its record"."""
+    """Whether this word is a verb and not a noun, as in "a call", "on loan", "its record"."""
     before = low[at - 1] if at else ""
     if low[at + 1 : at + 2] == [":"]:
         return False
@@ -630,7 +636,7 @@ def _fits(asked: _Asked, low: list[str], verb: int, answer: str) -> bool:
         if led and not governor and led <= _DIRECTIONS and not _is_nominal(low, verb):
             return False
     for at, (words, role, governor) in enumerate((*asked.subject, *asked.rest)):
-        # What is neither a name nor subject or object may stand anywhere.
+        # Words that are neither names nor subject or object may be anywhere.
         core = any(map(_is_name, words)) or (not governor and at <= len(asked.subject))
         free = governor in _CIRCUMSTANCES or not core
         if not free and not _may_stand(role, governor, words, low, verb, passive):
@@ -647,7 +653,7 @@ def _may_stand(
     verb: int,
     passive: bool | None,
 ) -> bool:
-    """Whether words stand in a role somewhere, or nowhere that tells."""
+    """Whether the words can have this role: no position in the clause contradicts it."""
     start, end = _clause(low, verb)
     places = [at for at in _places(words, low) if start <= at < end]
     if passive and role is Role.AGENT:  # "is included in the plan": the plan includes it
@@ -662,8 +668,10 @@ def _may_stand(
 
 
 def _governor(low: Sequence[str], place: int, gap: int = _MAX_GAP) -> str:
-    """The preposition of a noun phrase. "the" begins one, so that "in 1702 the treaty" has none; a
-    time ends one: "on Friday night Anselm"; "to his gardener, Tom Bick" has one.
+    """The preposition of a noun phrase.
+
+    "the" starts a phrase, so "in 1702 the treaty" has none. A time ends one: "on Friday night
+    Anselm". "to his gardener, Tom Bick" has one.
     """
     if place > 2 and low[place - 1] == "," and _is_apposition(low, place):
         return _governor(low, place - 1, _MAX_GAP + 2)
@@ -679,7 +687,7 @@ def _governor(low: Sequence[str], place: int, gap: int = _MAX_GAP) -> str:
 
 
 def _is_apposition(low: Sequence[str], place: int) -> bool:
-    """Whether the words here stand between a comma and the next stop, behind a verb."""
+    """Whether the words here are between a comma and the next punctuation mark, after a verb."""
     end = next((at for at in range(place, len(low)) if low[at] in _BREAKS), len(low))
     name = low[place:end]
     behind = any(one in _AUXILIARIES or _is_past(one) for one in low[: place - 1])
@@ -687,7 +695,10 @@ def _is_apposition(low: Sequence[str], place: int) -> bool:
 
 
 def _is_passive(low: Sequence[str], verb: int) -> bool | None:
-    """ "was taught", "was often taught", "a song written by"; None: "a system modelled after"."""
+    """Whether a verb is passive: "was (often) taught", "a song written by".
+
+    None: cannot be told, as in "a system modelled after".
+    """
     if not _is_past(low[verb]):
         return False
     near = low[max(verb - _MAX_GAP, 0) : verb]
@@ -706,7 +717,7 @@ def _is_passive(low: Sequence[str], verb: int) -> bool | None:
 
 
 def _role(low: Sequence[str], place: int, verb: int, passive: bool | None) -> Role | None:
-    """What a word is to a verb, by the side on which it stands; None where that tells nothing."""
+    """The role of a word by the side of the verb it is on; None if that does not tell."""
     if _is_nominal(low, verb):
         return _role_to_noun(low, place, verb)
     if place == verb or passive is None:
@@ -734,15 +745,17 @@ def _role(low: Sequence[str], place: int, verb: int, passive: bool | None) -> Ro
 
 
 def _is_aside(low: Sequence[str], place: int, verb: int) -> bool:
-    """Whether a word before a verb is in a clause of its own: "Vera, who taught Ada, left"."""
+    """Whether a word before a verb belongs to another clause: "Vera, who taught Ada, left"."""
     before = reversed(low[:place])
     opening = next((one for one in before if one in _BREAKS or one in ("who", "which")), "")
     return opening in ("who", "which") and "," in low[place:verb]
 
 
 def _role_to_noun(low: Sequence[str], place: int, noun: int) -> Role | None:
-    """What a word is to a noun of action: "the defeat of OTHER by AGENT", "the lead of AGENT over
-    OTHER", "AGENT's visit to OTHER", "a gift from AGENT to OTHER".
+    """The role of a word to an action noun.
+
+    "the defeat of OTHER by AGENT", "the lead of AGENT over OTHER", "AGENT's visit to OTHER", "a
+    gift from AGENT to OTHER".
     """
     if place < noun:
         return Role.AGENT if not _POSSESSIVE.isdisjoint(low[place:noun]) else None
@@ -763,8 +776,9 @@ def _role_to_noun(low: Sequence[str], place: int, noun: int) -> Role | None:
 
 
 def _places(mention: Sequence[str], low: Sequence[str], *, whole: bool = False) -> list[int]:
-    """Where a mention stands: as a whole, or the name in it; else, unless it must be whole, the end
-    of the name, or the beginning of the rest.
+    """The positions of a mention, or of the name in it.
+
+    Failing these, unless `whole`, the end of the name or the beginning of the rest.
     """
     wanted = [one.casefold() for one in mention]
     if not wanted or (found := _whole_places(wanted, low)):
@@ -782,7 +796,7 @@ def _whole_places(wanted: Sequence[str], low: Sequence[str]) -> list[int]:
 
 
 def _is_swapped(question: str, sentence: str) -> bool:
-    """Whether two names have changed their prepositions: "from A to B", and "from B to A"."""
+    """Whether two names have swapped their prepositions: "from A to B" and "from B to A"."""
     asked, said = map(_led_names, (question, sentence))
     for (one, led), (other, led_too) in pairwise(asked):
         here, there = said.count((one, led_too)), said.count((other, led))
@@ -792,13 +806,13 @@ def _is_swapped(question: str, sentence: str) -> bool:
 
 
 def _led_names(text: str) -> list[tuple[str, str]]:
-    """Names with the preposition in front of each."""
+    """Names, each with the preposition before it."""
     found = _LED_NAME.finditer(text)
     return [(one["name"].casefold(), one["led"].casefold()) for one in found]
 
 
 def _compare(question: str, sentence: str, answer: str) -> Agreement:
-    """Who is older than whom, and who is as heavy as whom."""
+    """Check comparisons: who is older than whom, who is as heavy as whom."""
     asked = _COMPARED.search(question)
     copula = r"(?:who|what|which\b[^?]*?) (?:is|are|was|were)\b"
     if asked is None or not re.match(copula, question, re.IGNORECASE):
@@ -830,7 +844,7 @@ _OF_WHOM = (
 
 
 def _possession(question: str, sentence: str, answer: str) -> Agreement:
-    """Whether "the teacher of X" is said of the right one."""
+    """Check whether "the teacher of X" is said about the right person."""
     found = _OF_WHOM.match(question.strip())
     if found is None:
         return Agreement.UNKNOWN
@@ -860,7 +874,7 @@ def _possession(question: str, sentence: str, answer: str) -> Agreement:
 
 
 def _life(question: str, sentence: str, answer: str) -> Agreement:
-    """Of "Ada (1815 – 1852)" the first is the birth, the second the death."""
+    """Check life dates: in "Ada (1815 – 1852)" the first is the birth, the second the death."""
     asked = _LIFE.match(question.strip())
     if asked is None:
         return Agreement.UNKNOWN
@@ -875,22 +889,22 @@ def _life(question: str, sentence: str, answer: str) -> Agreement:
     return Agreement.STATED if answer in own else Agreement.UNKNOWN
 
 
-# --- what is denied
+# --- negation
 
 
 def _denies(clause: str, verb: str) -> bool:
-    """Whether a clause denies something; where denying is asked for, that does not."""
+    """Whether a clause negates something; not if the question itself asks for a denial."""
     found = (one.group() for one in _NEGATION.finditer(clause))
     return any(verb_key(one) != verb and not _names_action(one, verb) for one in found)
 
 
 def _is_denied(asked: _Asked, question: str, sentence: str, answer: str) -> bool:
-    """Whether what the question presupposes stands in clauses that deny it, and only there."""
+    """Whether what the question presupposes occurs only in clauses that negate it."""
     if _NEGATION.search(question):
         return False
     sentence = _FRONTED.sub(
         "", sentence.replace(answer, _ANSWER)
-    )  # it holds for all clauses: "For sale items, ..."
+    )  # applies to all clauses: "For sale items, ..."
     clauses = [one for one in _CLAUSE_END.split(sentence) if one.strip()]
     denied = [one for one in clauses if _denies(one, asked.verb)]
     stated = [one for one in clauses if one not in denied]

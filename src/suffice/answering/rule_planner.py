@@ -5,8 +5,8 @@
     temporal       Who was mayor of X when Y was built?              first when, then who
     bridge         When did X's mother die?                          first who, then the question
 
-Any other question is one step: itself. The rules follow English word order, not meaning. If they
-are wrong, a step of the plan finds nothing, and the review says so.
+Any other question is a single step: itself. The rules follow English word order, not meaning. If
+they are wrong, a step of the plan finds nothing, and the review reports it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from suffice.errors import InputError
 from suffice.lexicon import PREPOSITIONS
 from suffice.text import names
 
-MAX_RULE_CHARS = 500  # nobody asks a longer question of these forms
+MAX_RULE_CHARS = 500  # real questions of these forms are shorter
 
 
 def _any_case(pattern: str) -> re.Pattern[str]:
@@ -91,7 +91,7 @@ _LEAST = _any_case(
 _LIVED_LONGER = _any_case(
     r"\blived?\b.*\blonger\b|\bolder (?:when|at the time) (?:\w+ ){0,3}(?:died|death)\b"
 )
-# In "which filmmaker is a pioneer", both make films: that need not be said.
+# In "which filmmaker is a pioneer", both make films, so no text needs to state that.
 _ASKED_CLASS = re.compile(
     r"^(?!is|was|has|had|did|does)[\w-]+(?: [\w-]+)?"
     r"(?= (?:is|was|were|are|has|had|have|did|does|can|could)\b)"
@@ -114,7 +114,7 @@ def plan_comparison(question: str) -> list[SubQuestion]:
         text = "Who lived longer, by #1 to #2 and #3 to #4?"
         return [*steps, SubQuestion(text, AnswerType.CHOICE, "longest", both)]
     measure = _find_measure(head)
-    if measure is None:  # neither time nor size: the one of which the texts say it
+    if measure is None:  # neither time nor size: pick the one for which the texts support it
         subject = _remove(r"^(?:which|who|what)\b(?: of the (?:following|two)\b)?", head)
         subject = _ASKED_CLASS.sub("", subject.strip(" ,:")).strip()
         if not subject:
@@ -147,7 +147,7 @@ def _find_measure(head: str) -> tuple[str, AnswerType, str] | None:
 
 
 def two_choices(question: str) -> tuple[str, str, str] | None:
-    """What is asked, and the two that it is asked of: "..., A or B?", "Was A or B ..."."""
+    """What is asked, and the two options: "..., A or B?", "Was A or B ..."."""
     plain = re.sub(r"\?\s+|\s+[-–—]+\s+", ", ", question.rstrip("? "))
     if found := _BETWEEN.match(plain):
         return found["head"], _bare_name(found["first"]), _bare_name(found["second"])
@@ -163,7 +163,7 @@ def two_choices(question: str) -> tuple[str, str, str] | None:
     if found is None or not re.search(r"\b(?:which|who|what|whose)\b", plain, re.IGNORECASE):
         return None
     head, first = found["head"] or "", found["first"]
-    if not head:  # no comma before the two: the first one is the name that ends there
+    if not head:  # no comma before the two: the first is the name at the end
         name = re.search(
             r"\b(?:first|earlier|later|older|younger) (?P<name>[^\sa-z].*)$"
             rf"|(?P<last>{CAPITALS})$",
@@ -188,7 +188,7 @@ def _split_name(text: str) -> tuple[str, str]:
 
 
 def _bare_name(name: str) -> str:
-    """Drop quotes and what introduces a name: "American author Owen Wister" is Owen Wister."""
+    """Drop quotes and introductory words: "American author Owen Wister" is Owen Wister."""
     bare = _remove(
         r"^(?:the (?:film|song|movie|band|book)s?|both|either)\s+", name.strip(" ,;:?\"'“”")
     )
@@ -229,8 +229,8 @@ _BEFORE = re.compile(
     r"(?:(?P<early>before|prior to|earlier than|sooner than)|after|later than)\s+(?P<second>.+)$"
 )
 _COUNTRY_WORDS = ("country", "nationality", "countries", "citizenship")
-# A name ends at a lower-case word that leads to no further capital: "of the University" does, "of
-# the same city" does not.
+# A name ends at a lower-case word that does not lead to another capital: "of the University" does,
+# "of the same city" does not.
 _NAME_TAIL = (
     r"(?P<rest>(?:,?\s+(?!(?:of|the|de|la|du|von|van|and|in|on|for|to|a|at)\s+(?:the\s+)?[^\sa-z])"
     r"[a-z].*)?)"
@@ -345,7 +345,7 @@ def _both_steps(question: str, first: str, second: str, rest: str) -> list[SubQu
     return [*steps, SubQuestion("Is it so, by #1 and #2?", AnswerType.YES_NO, "all")]
 
 
-# --- temporal: what was the case when something else happened
+# --- temporal: what was true when something else happened
 
 _WHEN = re.compile(
     r"^(?P<main>.+?)\s+(?:when|during the time (?:that|when)"
@@ -404,7 +404,7 @@ _RELATIONS = [
         r" (?P<clause>(?:that|who|which|where|whose|in which|for which|to which) "
         rf"[^?,;]*?{CAPITALS})"
     ),
-    # ... and the verb that follows, if the name is who does it: the city where X was born
+    # ... and the verb that follows, if the name is its subject: the city where X was born
     re.compile(
         rf"\b[Tt]he (?P<role>{_LOWER_WORD}(?: {_LOWER_WORD}){{0,3}})"
         r" (?P<clause>(?:that|which|where|whom|in which|for which|to which) "
@@ -419,7 +419,7 @@ _RELATION_NOUNS = frozenset(VOCABULARY["relation_nouns"].split())
 
 
 def plan_bridge(question: str) -> list[SubQuestion]:
-    """Each phrase that leads from a name to another thing is a step; its number replaces it."""
+    """Turn each phrase that leads from a name to another thing into a step and a number."""
     if _WHO_IS_KIN.match(question):
         return _kinship_steps(question, 0)
     rest, steps = question.rstrip("? "), list[SubQuestion]()
@@ -435,7 +435,7 @@ def plan_bridge(question: str) -> list[SubQuestion]:
 
 
 def _extract_innermost(rest: str, steps: list[SubQuestion]) -> str | None:
-    """Move the innermost phrase of the rest into `steps`; the rest with a number in its place."""
+    """Move the innermost phrase into `steps`; return the rest with a number in its place."""
     matches: list[re.Match[str]] = []
     for pattern in _RELATIONS:
         outer = list(pattern.finditer(rest))
@@ -445,7 +445,7 @@ def _extract_innermost(rest: str, steps: list[SubQuestion]) -> str | None:
     for found in sorted(matches, key=lambda one: (-one.start(), one.start() - one.end())):
         before, after = rest[: found.start()], rest[found.end() :]
         if _BARE_QUESTION.match(before.strip()) and not after.strip():
-            continue  # that is the question itself
+            continue  # this is the question itself
         if not (before + after).strip(" ,"):
             continue
         if new := _relation_steps(found, len(steps)):
@@ -455,12 +455,12 @@ def _extract_innermost(rest: str, steps: list[SubQuestion]) -> str | None:
 
 
 def _relation_steps(found: re.Match[str], done: int) -> list[SubQuestion]:
-    """The steps that find what a phrase stands for; none if it does not relate two things."""
+    """The steps that resolve a phrase; none if it does not relate two things."""
     parts = found.groupdict()
     role, clause = parts["role"], parts.get("clause")
     last = role.split()[-1]
     if last in PREPOSITIONS:
-        return []  # "the story of which athlete" asks, it does not tell
+        return []  # "the story of which athlete" is a question itself
     if clause:
         text = f"Which {role} {re.sub(r'^(?:that|who|which|where) ', '', clause)}?"
         answer_type = expected_answer_type(f"which {role}")

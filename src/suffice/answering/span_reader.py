@@ -1,10 +1,10 @@
-"""The reader that reads: the part of the passages that answers, as the gate's transformer finds it.
+"""The reader that uses the gate's transformer to find the part of the passages that answers.
 
-Its score is the probability that the answer is right, learned from questions that it had not seen.
-An answer of another form than the question asks for (a person, and a number is found) is none, and
-so is one that its sentence speaks against (`roles`). Of two things that the question offers, the
-answer is one. A day or a number is looked for a second time, in the other documents: if one of them
-says as plainly something else, both are cited, and the review calls it a contradiction.
+Its score is the probability that the answer is right, learned from questions it had not seen. An
+answer of the wrong form (a number where a person is asked for) is rejected, and so is one that its
+sentence contradicts (`roles`). If the question offers two choices, the answer is one of them. For a
+date or a number, the reader also searches the other documents: if one states another value as
+clearly, both are cited, and the review reports a contradiction.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ FindAnswer = Callable[[str, Sequence[str], Sequence[str], Fits], FoundAnswer | N
 _ASKS_USE = re.compile(
     r"^what (?:does|do|did)\b.* do\W*$|\bpurpose of\b|\b(?:used|good|meant) for\W*$", re.IGNORECASE
 )
-EXACT = (AnswerType.DATE, AnswerType.NUMBER)  # of which one is right
-RIVAL = 0.3  # as likely, at least, is what speaks against an answer
-MIN_COVERED = 0.5  # share of the question's words in each of two sentences that disagree
-STATED = 0.85  # at least as likely is what its sentence says in plain words
-UNLIKELY = 0.05  # less likely by the reader: a sentence about something that looks alike
+EXACT = (AnswerType.DATE, AnswerType.NUMBER)  # only one value is right
+RIVAL = 0.3  # minimum probability of a contradicting answer
+MIN_COVERED = 0.5  # share of the question's words in each of two contradicting sentences
+STATED = 0.85  # minimum probability of an answer that its sentence states plainly
+UNLIKELY = 0.05  # below it, the sentence is about something similar
 
 
 @runtime_checkable
 class AnswerFinder(Protocol):
-    """A gate whose reader also finds answers; None where it has none."""
+    """A gate whose reader also finds answers; None if it has none."""
 
     def find_answer(
         self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
@@ -55,14 +55,14 @@ class AnswerFinder(Protocol):
 
 
 def answer_finder(gate: object) -> FindAnswer | None:
-    """How this gate finds answers; None where it cannot."""
+    """The function with which this gate finds answers; None if it cannot."""
     if not isinstance(gate, AnswerFinder) or gate.find_answer("", (), ()) is None:
         return None
     return gate.find_answer
 
 
 class SpanReader:
-    """Reads with the gate's reader. Nothing that a passage says is an instruction."""
+    """Reads with the gate's reader. Text in a passage is never an instruction."""
 
     name = "reader"
 
@@ -70,8 +70,9 @@ class SpanReader:
         self.find = find
 
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
-        """The likeliest answer with its sentence; none where its form is not the one asked for, or
-        where the sentence says something else.
+        """The likeliest answer and its sentence.
+
+        There is no answer if it has the wrong form, or if the sentence contradicts it.
         """
         titles = [one.title for one in passages]
         texts = [" ".join(one.sentences) for one in passages]
@@ -106,11 +107,13 @@ class SpanReader:
     def _checked(
         self, question: str, reading: Reading, passages: Sequence[Passage], fits: Fits
     ) -> Reading:
-        """The reading, surer where its sentence states it; another one that is stated where this
-        one is doubtful; none where the sentence speaks against it.
+        """Check a reading against its sentence.
+
+        Raise the score if the sentence states the answer. If it is doubtful, prefer an answer that
+        some sentence states. Drop it if the sentence contradicts it.
         """
         (cited,), answer = reading.citations, reading.answer or ""
-        said = Agreement.UNKNOWN  # of yes, no, and titles
+        said = Agreement.UNKNOWN  # for yes, no, and titles
         if answer in cited.text:
             said = agreement(question, cited.text, answer)
         if said is Agreement.STATED:
@@ -122,7 +125,7 @@ class SpanReader:
         return other or (none if said is Agreement.CONTRADICTED else reading)
 
     def _stated(self, question: str, passages: Sequence[Passage], fits: Fits) -> Reading | None:
-        """The likeliest of the answers that a sentence states in plain words."""
+        """The likeliest answer that a sentence states plainly."""
         able = [
             (one, at, sentence)
             for one in passages
@@ -155,7 +158,7 @@ class SpanReader:
         reading: Reading,
         others: Sequence[Passage],
     ) -> Reading:
-        """The reading, and what another document says instead, of all that this one is about."""
+        """The reading, with the value that another document on the same subject gives instead."""
         titles, texts = (one.title for one in others), (" ".join(one.sentences) for one in others)
         found = self.find(question, [*titles], [*texts], lambda said: has_form(said, answer_type))
         if found is None or found.p < RIVAL or not has_form(found.text, answer_type):
@@ -165,7 +168,7 @@ class SpanReader:
         about, also = (
             cues.covered_by(frozenset(map(stem, tokens(one.text)))) for one in (first, second)
         )
-        # Each about somebody of its own: two births, no contradiction.
+        # If each sentence is about another person, two births are no contradiction.
         named, others_named = map(_named, (first.text, second.text))
         apart = named - others_named and others_named - named
         same = len(about) >= MIN_COVERED * len(cues.stems) and about <= also and not apart
@@ -175,7 +178,7 @@ class SpanReader:
 
 
 def _named(sentence: str) -> set[str]:
-    """Names, but not a single word that opens the sentence."""
+    """Names in a sentence, except a single word at its start."""
     found = (one for one in names(sentence) if " " in one or not sentence.startswith(one))
     return set(map(title_key, found))
 
@@ -190,20 +193,20 @@ def _values_differ(one: str, other: str) -> bool:
 
 
 def _choices(question: str) -> tuple[str, ...]:
-    """The two things that a question offers; none where it cannot be told what they are."""
+    """The two choices that a question offers; none if they cannot be identified."""
     found = two_choices(" ".join(question.split()))
     return found[1:] if found else ()
 
 
 def _is_one_of(said: str, choices: Sequence[str]) -> bool:
-    """Whether an answer names one of these, and not both alike."""
+    """Whether an answer shares more words with one choice than with the other."""
     words = set(tokens(said))
     shared = {len(words.intersection(tokens(one))) for one in choices}
     return len(shared) > 1
 
 
 def _citation(passage: Passage, start: int) -> Citation:
-    """The sentence of a passage in which a place lies."""
+    """The sentence of a passage that contains this position."""
     end = 0
     for at, sentence in enumerate(passage.sentences):
         end += len(sentence) + 1
@@ -213,13 +216,13 @@ def _citation(passage: Passage, start: int) -> Citation:
 
 
 def _whole_name(answer: str, sentence: str) -> str:
-    """The name that an answer is a part of: "Ermengarde" of "Ermengarde of Tours"."""
+    """The full name that contains the answer: "Ermengarde of Tours" for "Ermengarde"."""
     whole = (one.text for one in find_spans(sentence, AnswerType.PERSON))
     return next((one for one in whole if one.startswith(f"{answer} ")), answer)
 
 
 def _whole_clause(answer: str, sentence: str) -> str:
-    """What something does is said by the rest of the clause: not "concatenate" alone."""
+    """The rest of the clause, for questions about what something does: not just "concatenate"."""
     start = sentence.find(answer)
     end = re.search(r"[.;:](?:\s|$)|$", sentence[start + len(answer) :])
     if start < 0 or end is None:

@@ -1,8 +1,8 @@
-"""One step of a plan: fetch what it may read, and read an answer out of it.
+"""One step of a plan: fetch its documents, and extract an answer from them.
 
-If a held document links to one titled like an earlier answer, that one is read without a search.
-The reader is a language model or the rules; both cite sentences by number, and whatever a model
-answers or cites is checked against the sentences it was shown.
+If a held document links to one whose title is an earlier answer, that one is read without a search.
+The reader is a language model or the rules. Both cite sentences by number, and a model's answers
+and citations are checked against the sentences it was shown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from suffice.protocols import Retriever, documents_by_id
 from suffice.text import title_key, tokens
 from suffice.types import Citation, DocId, Document, Filter, Hit, Support
 
-MAX_LINKS = 32  # of one held document
+MAX_LINKS = 32  # per held document
 MAX_READ_ANSWER_CHARS = 200
 MAX_CITATIONS = 6
 
@@ -72,7 +72,7 @@ class LinkedSource(Protocol):
 
 
 class FilteredSource(DocumentSource, Protocol):
-    """A library under a filter; where it is `strict`, nothing else can be found or fetched."""
+    """A library with a filter; if it is `strict`, nothing else can be found or fetched."""
 
     @property
     def filter(self) -> Filter: ...
@@ -93,13 +93,13 @@ class FilterableSource(Protocol):
         strict: bool | None = None,
         today: date | None = None,
     ) -> FilteredSource:
-        """The library under a filter, or under the one that the question names with "auto"."""
+        """The library with a filter; with "auto", the filter that the question implies."""
         ...
 
 
 @dataclass(slots=True)
 class EvidenceCache:
-    """The library of one question, and the documents fetched from it, each once."""
+    """One question's library, and the documents fetched from it, each once."""
 
     library: DocumentSource
     documents: dict[DocId, Document] = field(default_factory=dict)
@@ -116,13 +116,13 @@ class EvidenceCache:
         return True
 
     def search(self, question: str, *, k: int, retriever: str | None) -> tuple[Hit, ...]:
-        """The best k hits of one question; their documents are fetched."""
+        """The best k hits for a question; also fetches their documents."""
         (hits,) = self.library.retriever(retriever).search([question], k=k)
         self.fetch(hit.doc_id for hit in hits)
         return tuple(hits)
 
     def fetch(self, doc_ids: Iterable[DocId]) -> None:
-        """Fetch unknown documents; one that is gone by now stays a hit without a text."""
+        """Fetch unknown documents; a document that no longer exists stays a hit without text."""
         unknown = (one for one in doc_ids if one not in self.documents)
         self.documents |= documents_by_id(self.library.get, unknown)
 
@@ -140,7 +140,7 @@ class EvidenceCache:
         return tuple(Hit(one.doc_id) for one in known if title_key(one.title) in keys)
 
     def passages(self, hits: Iterable[Hit]) -> list[Passage]:
-        """The documents of these hits in sentences, each once."""
+        """The documents of these hits as sentences, each document once."""
         doc_ids = [
             one for one in dict.fromkeys(hit.doc_id for hit in hits) if one in self.documents
         ]
@@ -151,12 +151,13 @@ class EvidenceCache:
 
 
 class ModelReader:
-    """A language model reads at most `max_chars` of passages. It proposes, the sentences decide.
-    Without one, the gate's reader reads, where `find` asks it, or the rules do.
+    """Let a language model read up to `max_chars` of passages, and check it against the sentences.
 
-    The rules read, too. If both agree, nobody needs to judge. If the model fails, or says what its
-    sentences do not state, a confident reading by the rules wins: a document gains nothing by
-    talking a model into an answer or out of one.
+    Without a model, the gate's reader reads if `find` is given, otherwise the rules do.
+
+    The rules always read too. If both agree, no judgement is needed. If the model fails, or answers
+    what its sentences do not state, a confident reading by the rules wins. So a document gains
+    nothing by manipulating a model into an answer or out of one.
     """
 
     def __init__(
@@ -164,7 +165,7 @@ class ModelReader:
     ) -> None:
         self.meter, self.max_chars = meter, max_chars
         self.rules: ExtractiveReader | SpanReader = ExtractiveReader()
-        if find is not None and meter.model is None:  # a model is checked by rules
+        if find is not None and meter.model is None:  # a model is checked by rules instead
             self.rules = SpanReader(find)
 
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
@@ -213,20 +214,20 @@ def _parse_reading(parsed: Mapping[str, Any] | None, shown: Sequence[Citation]) 
 
 
 def _fits(answer: str, answer_type: AnswerType, question: str) -> bool:
-    """Whether a model's answer has the form that is asked for; a choice is one that is offered."""
+    """Whether a model's answer has the right form; a choice must be one of those offered."""
     offered = not set(tokens(answer)).isdisjoint(tokens(question))
     return has_form(answer, answer_type) and (offered or answer_type is not AnswerType.CHOICE)
 
 
 def _is_confident(question: str, reading: Reading, passages: Sequence[Passage]) -> bool:
-    """Whether the rules vouch for a reading; without known cue words it must fit better."""
+    """Whether the rules confirm a reading; without known cue words it must fit better."""
     cues_known = not mentions_cue(question, "")
     supported = cues_known or reading.score >= CONFIDENT
     return supported and classify_support(question, reading, passages) is Support.ATTRIBUTABLE
 
 
 def _select_sentences(passages: Sequence[Passage], max_chars: int) -> list[Citation]:
-    """Whole sentences to show a model, in order, as many as fit; the first of each come first."""
+    """Whole sentences to show a model, in order, as many as fit; early ones are preferred."""
     order = sorted(
         ((at, rank) for rank, one in enumerate(passages) for at in range(len(one.sentences))),
         key=lambda place: (place[0] // 3, place[1], place[0]),

@@ -1,7 +1,7 @@
-"""Traces as JSON Lines, as a tree for a terminal, and replayed without their model.
+"""Traces: save as JSON Lines, print as a tree, and replay without the model.
 
-A replay uses the same library and gate, but the recorded answers of the model and readings of the
-clock: the result is the same trace, byte for byte, or a DataError that says where it differs.
+A replay uses the same library and gate, with the recorded model answers and clock readings. The
+result is the same trace, byte for byte, or a DataError that says where it differs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def save_traces(path: Path | str, traces: Iterable[Trace]) -> Path:
 
 
 def read_traces(path: Path | str) -> Iterator[Trace]:
-    """The traces of a file; InputError names the line that is no trace, or of another version."""
+    """The traces in a file; InputError names the line that is invalid or of another version."""
     where = str(path)
     try:
         for record in read_jsonl(Path(path), BadRecords()):
@@ -52,11 +52,11 @@ def read_traces(path: Path | str) -> Iterator[Trace]:
 
 
 def trace_from_json(value: Mapping[str, Any]) -> Trace:
-    """A trace from its JSON values; ValueError if they are none, or of another version."""
+    """A trace from its JSON values; ValueError if they are invalid or of another version."""
     version = value.get("version")
     if version != TRACE_VERSION:
         raise ValueError(f"its version is {str(version)[:20]!r}, expected {TRACE_VERSION}")
-    json.dumps(value, allow_nan=False)  # Python reads infinities, but a replay cannot write them
+    json.dumps(value, allow_nan=False)  # Python parses infinities, but a replay cannot write them
     fields = {name: one for name, one in value.items() if name != "version"}
     if isinstance(steps := fields.get("steps"), list):
         fields["steps"] = [_with_judged(step) for step in steps]
@@ -64,7 +64,7 @@ def trace_from_json(value: Mapping[str, Any]) -> Trace:
 
 
 def _with_judged(step: Any) -> Any:
-    """Traces of gates before there were judges do not say that none was asked."""
+    """Add the judge field that older traces lack: no judge was asked."""
     verdict = step.get("verdict") if isinstance(step, Mapping) else None
     if not isinstance(verdict, Mapping) or "judged" in verdict:
         return step
@@ -175,7 +175,7 @@ def format_trace(trace: Trace) -> str:
 
 
 def _step_lines(step: Step) -> list[str]:
-    """The title of a step, then its details."""
+    """The title of a step, followed by its details."""
     note = [printable(step.note)] if step.note else []
     if step.verdict is not None:
         action, p_complete = step.verdict.action, step.verdict.p_complete

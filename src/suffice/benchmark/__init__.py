@@ -1,6 +1,7 @@
 """Build a benchmark from a corpus (GRADE): questions with gold and difficulty.
 
-`build_benchmark` runs all stages, from claims over a knowledge graph to questions, and caches each.
+`build_benchmark` runs all stages, from claims through a knowledge graph to questions, and caches
+each.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = [
     "build_benchmark",
 ]
 
-# Module -> names that are imported from it on first use: `import suffice.benchmark` stays quick.
+# Module -> names imported from it on first use, to keep `import suffice.benchmark` fast.
 _LAZY = {
     "suffice.benchmark.pipeline": "Benchmark BenchmarkSettings build_benchmark",
 }

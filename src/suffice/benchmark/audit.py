@@ -1,13 +1,13 @@
-"""An audit of a benchmark: what a careful reader would hold against it, counted and with examples.
+"""An audit of a benchmark: count its possible weaknesses, with examples.
 
     duplicates           the same text, or the same documents and answer, twice
-    answer leakage       the answer is in the question, which does not offer it as a choice
-    one document         one document alone has the answer and every name of the question
+    answer leakage       the question contains its answer, without offering it as a choice
+    one document         one document alone has the answer and every name in the question
     lexical shortcuts    BM25 alone finds all the evidence, or the answer in its first hit
     balance              hops, kinds, answers, and how questions begin
 
-None of these makes a question wrong by itself: a benchmark that BM25 solves is sound but tells
-little. They are shown so that you know what a score measures.
+None of these alone makes a question wrong: a benchmark that BM25 solves is valid but tells you
+little. The audit shows what a score measures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_COMMON = 5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How many of how many questions, and the first of them."""
+    """How many of the questions are affected, and the first of them."""
 
     name: str
     means: str
@@ -45,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found, and how the questions are spread."""
+    """The findings, and the distribution of the questions."""
 
     questions: int
     findings: tuple[Finding, ...]
@@ -55,7 +55,7 @@ class Audit:
         return next(one for one in self.findings if one.name == name)
 
     def lines(self) -> list[str]:
-        """For a terminal, one line a finding."""
+        """The audit for a terminal, one line per finding."""
         shown = [f"audit of {self.questions:,} questions"]
         for one in self.findings:
             share = f"{one.count:,} of {one.of:,} ({one.share:.1%})" if one.of else "not applicable"
@@ -140,7 +140,7 @@ def _repeated(keys: Sequence[Hashable]) -> list[bool]:
 
 
 def _spaced(text: str) -> str:
-    """The words between spaces, to look for one text in another without cutting words."""
+    """The words with spaces around them, so that a search never matches part of a word."""
     return f" {' '.join(tokens(text))} "
 
 
@@ -158,7 +158,7 @@ class _DocumentWords:
         return bool(spaced.strip()) and spaced in self._known[doc_id]
 
     def has_all(self, question: GeneratedQuestion, found: Sequence[DocId]) -> bool:
-        """Whether a document, of the evidence or found, has the answer and all the names."""
+        """Whether one document, gold or retrieved, has the answer and all the names."""
         wanted = [_spaced(question.answer), *map(_spaced, names(question.text))]
         doc_ids = dict.fromkeys([*question.doc_ids, *found])
         return len(wanted) > 1 and any(

@@ -1,12 +1,12 @@
-"""Questions that describe a page instead of naming it, and ask for a fact of that page.
+"""Questions that describe a page instead of naming it, and ask for a fact about that page.
 
     intersection   Which American actor born in 1951 starred in film A?
     bridge         Glassland is a 2014 drama film directed by a person who was born in what year?
                    The birthplace of Jerry Weiss elected its first mayor in what year?
 
-A bridge needs no known relation: any claim that names another page will do, and any claim of that
-page with a date or a number, since the question repeats their words. This is how a corpus that few
-patterns match still gives questions.
+A bridge needs no known relation. It joins a claim that names another page with a claim of that page
+that has a date or a number; the question repeats their words. So a corpus that matches few patterns
+still yields questions.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from suffice.benchmark.triples import get_relation
 from suffice.benchmark.vocabulary import NATIONALITIES, TITLE_NOUNS, any_of, base_title
 from suffice.text import title_key
 
-MENTIONS = "mentions"  # the relation of a claim to a page that it names
-STATES = "states"  # the relation of a page to the date or number in one of its own claims
+MENTIONS = "mentions"  # the relation from a claim to a page that it names
+STATES = "states"  # the relation from a page to a date or number in one of its own claims
 MAX_WORDS = 28
-MAX_PER_PAGE = 6  # times each fact of a page is asked, so that no country takes the whole benchmark
+MAX_PER_PAGE = 6  # questions per fact of a page, so that no country dominates the benchmark
 
 
 class _PageFact(NamedTuple):
-    """A fact of a page that the question does not name, and words that ask for it."""
+    """A fact about a page that the question does not name, and the words to ask for it."""
 
     fact: Triple
     words: str  # "{} elected its first mayor in what year"; without a slot: "born when"
 
     @property
     def clause(self) -> str:
-        """The words after "that", where the page is their subject; "" where it is not."""
+        """The words after "that" if the page is their subject, else ""."""
         is_subject = self.words.startswith("{} ") and self.words.count("{}") == 1
         return self.words.removeprefix("{} ") if is_subject else ""
 
@@ -55,7 +55,7 @@ def write_bridge_questions(
     most: int,
     seed: int = 42,
 ) -> list[GeneratedQuestion]:
-    """At most `most` claims with a page left out, and `most` paths of each length to a page."""
+    """Up to `most` questions from claims that name a page, and `most` from paths of each length."""
     stated = _stated_facts(claims, wording.pages)
     found: list[GeneratedQuestion] = []
     for claim in seeded_order(claims, lambda claim: claim.claim_id, seed):
@@ -82,7 +82,7 @@ def write_bridge_questions(
 def _described(
     paths: Sequence[ReasoningPath], stated: PageFacts, wording: Wording, most: int
 ) -> list[GeneratedQuestion]:
-    """A path leads to the page: "The birthplace of X elected its first mayor in what year?"."""
+    """A path describes the page: "The birthplace of X elected its first mayor in what year?"."""
     found: list[GeneratedQuestion] = []
     times: Counter[str] = Counter()
     for path in paths:
@@ -103,7 +103,7 @@ def _described(
 def _left_out(
     claim: Claim, graph: KnowledgeGraph, stated: PageFacts, wording: Wording
 ) -> GeneratedQuestion | None:
-    """The claim up to another page that it names, whose noun and fact take the name's place."""
+    """The claim up to another page that it names; the page's noun and a fact replace the name."""
     pages = wording.pages
     title = claim.subject or pages.title_of.get(claim.doc_id, "")
     name = base_title(title)
@@ -123,7 +123,7 @@ def _left_out(
         link = ("who " if pages.kind(other) == "person" else "that ") if one.clause else ""
         article = "an" if noun[0] in "aeiou" else "a"
         question = f"{before}{article} {noun} {link}{one.clause or one.words}?"
-        if base_title(other) not in question:  # else it is named twice
+        if base_title(other) not in question:  # otherwise the question names the page elsewhere
             mention = Triple(title, MENTIONS, other, claim.doc_id, claim.claim_id)
             path = ReasoningPath((mention, one.fact))
             return make_question(question, base_title(one.fact.object), "bridge", (path,))
@@ -133,7 +133,7 @@ def _left_out(
 def _facts(
     title: str, graph: KnowledgeGraph, stated: PageFacts, wording: Wording
 ) -> list[_PageFact]:
-    """What can be asked of a page: its only edges in a relation, and what its claims state."""
+    """What can be asked about a page: relations with one edge, and what its claims state."""
     known = [
         _PageFact(fact, wording.pick(ways, f"{title} {relation}"))
         for relation, fact in sorted(graph.only(title).items())
@@ -158,7 +158,7 @@ def _can_lead(before: str, kind: str) -> bool:
 
 
 def _noun(title: str, pages: PageIndex) -> str:
-    """What a page is about, in a word: by its first sentence, else by the end of its title."""
+    """A noun for a page, from its first sentence or else from the end of its title."""
     page = pages.by_title[title]
     if page.noun:
         family = page.kind == "person" and page.noun in ("son", "daughter", "wife", "member")
@@ -167,7 +167,7 @@ def _noun(title: str, pages: PageIndex) -> str:
     return last if last in TITLE_NOUNS else "person" if page.kind == "person" else ""
 
 
-# ------------------------------------------------------------------------ what the claims state
+# -------------------------------------------------------------------- dates and numbers in claims
 
 _DATE = r"(?:\d{1,2} )?(?:[A-Z][a-z]{2,8} )?(?:\d{1,2}, )?[12]\d{3}"
 _WHEN = re.compile(
@@ -179,7 +179,7 @@ _COUNTED = re.compile(
     r" (?P<value>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)? (?:million|billion|percent)|\d+%)"
     r"(?= [a-z]|[.,]|$)"
 )
-# The page's name is by itself, not before a noun ("a Chicago theater") or inside a name.
+# The page's name stands alone, not before a noun ("a Chicago theater") or inside another name.
 _STANDS = re.compile(
     r"(?:^|\b(?:in|of|at|from|to|by|with|for|against|near|into|across|between|within|that|and|when|"
     r"where) )\{\}(?=$|[.,;]| (?:is|was|were|are|has|had|in|on|by|and|with|to|at|from|since|"
@@ -190,7 +190,7 @@ _POINTS_BACK = re.compile(rf"^{any_of('opens_back')}\b|\b{any_of('points_back')}
 
 
 def _stated_facts(claims: Sequence[Claim], pages: PageIndex) -> dict[str, list[_PageFact]]:
-    """The dates and numbers that a page's own claims state of it, by title."""
+    """The dates and numbers that a page's own claims state about it, by title."""
     found: dict[str, list[_PageFact]] = defaultdict(list)
     for claim in claims:
         title = claim.subject or pages.title_of.get(claim.doc_id, "")
@@ -206,7 +206,7 @@ def _stated_facts(claims: Sequence[Claim], pages: PageIndex) -> dict[str, list[_
 
 
 def _ask_stated(text: str, name: str) -> tuple[str, str] | None:
-    """The date or number that a sentence states of the name, and words that ask for it."""
+    """The date or number that a sentence states about the name, and words to ask for it."""
     opening = _DATE_FIRST.match(text)
     body = text[opening.end() :] if opening else text
     own_name = rf"(?<![\w-])(?:[Tt]he )?{re.escape(name)}(?![\w-])(?! [A-Z])"
@@ -239,10 +239,10 @@ _COUNTRY_KEYS = frozenset(title_key(country) for country in NATIONALITIES.values
 def _named_pages(
     text: str, start: int, pages: PageIndex, subject: str
 ) -> Iterator[tuple[int, str]]:
-    """The pages that a text names from here on: where, and their titles."""
+    """The pages that a text names after this position: position and title of each."""
     for match in _CAPITALIZED.finditer(text, start):
         name = match.group().rstrip(".,'")
-        title = pages.find(name)  # the whole run of capitals: a part of a name is another name
+        title = pages.find(name)  # all capitalized words in a row: part of a name is another name
         if title is None or title == subject or base_title(title) != title:
             continue
         if re.search(r"(?:&|\band) (?:the )?$", text[: match.start()]):
@@ -257,7 +257,7 @@ def _named_pages(
 def write_intersection_questions(
     graph: KnowledgeGraph, wording: Wording, *, most: int, seed: int = 42
 ) -> list[GeneratedQuestion]:
-    """Which of the people a document names has a fact that only their own document tells."""
+    """Which person named in a document has a fact that only the person's own document states."""
     found: list[GeneratedQuestion] = []
     for subject in seeded_order(graph.subjects, str, seed):
         if len(found) < most and (question := _intersection(subject, graph, wording)) is not None:

@@ -1,7 +1,7 @@
-"""Chain questions by templates: a path of facts as one sentence that asks for its end.
+"""Chain questions from templates: a path of facts as one sentence that asks for its end.
 
 "Who is the father of the director of film La Yuma?" "Who leads the team that owns the billing
-service?" The words for each relation are in `relations.toml`, or follow from the text's own
+service?" The words for each relation come from `relations.toml` or from the text itself
 (`relation_words`); the seed chooses among them. A name that several pages share is written like its
 title, with the parenthesis.
 """
@@ -20,7 +20,7 @@ from suffice.benchmark.triples import Relation, get_relation
 from suffice.benchmark.vocabulary import base_title
 from suffice.datasets.gold import draw_key
 
-# Two steps that have one name; people use it more often than not.
+# Two steps that have a common name; people usually use it.
 _KIN: dict[tuple[str, str], str] = {
     ("father", "father"): "paternal grandfather",
     ("father", "mother"): "paternal grandmother",
@@ -36,17 +36,17 @@ _WORKS = frozenset(("film", "song", "album", "series", "game", "play"))
 
 
 class Wording:
-    """How names and relations are put into a question, the same for the same seed."""
+    """How names and relations are worded in a question; deterministic for a seed."""
 
     def __init__(self, pages: PageIndex, *, seed: int = 42) -> None:
         self.pages, self.seed = pages, seed
 
     def pick(self, ways: Sequence[str], about: str) -> str:
-        """One of the ways, by the seed and what the question is about."""
+        """One of the wordings, chosen by the seed and the subject of the question."""
         return ways[int.from_bytes(draw_key(self.seed, about)[:4], "big") % len(ways)]
 
     def name(self, title: str, *, kind_word: bool = True) -> str:
-        """A page as a question names it: a work with its noun."""
+        """A page's name as a question writes it; works get their noun."""
         page = self.pages.by_title.get(title)
         if page is None:
             return with_article(base_title(title))
@@ -57,7 +57,7 @@ class Wording:
         return f"{noun} {shown}" if add else shown
 
     def noun(self, title: str, kind: str = "") -> str:
-        """What a name stands for, in a word; "" if nothing says so."""
+        """A noun for what a name stands for; "" if unknown."""
         return type_noun(title, kind, self.pages)
 
     def words(self, triple: Triple) -> Relation:
@@ -68,7 +68,7 @@ class Wording:
         return not triples or bool(self.phrase(triples, triples[0].subject))
 
     def phrase(self, triples: Sequence[Triple], start: str) -> str:
-        """The facts from a start on: "the father of the director of film X"; "" without words."""
+        """The facts as a phrase: "the father of the director of film X"; "" without words."""
         phrase = self.name(start)
         rest = list(triples)
         while rest:
@@ -77,11 +77,11 @@ class Wording:
                 continue
             triple = rest.pop(0)
             ways = self.words(triple).of
-            # "the husband of X's mother" could be the mother of a husband.
+            # "the husband of X's mother" can be misread as the mother of a husband.
             plain = len(triples) == 1 and phrase in (start, base_title(start))
             fitting = [way for way in ways if plain or not way.startswith("X's")]
             if is_nested(phrase):
-                # "the office that the team that owns it is in": only what ends with X may go on.
+                # "the office that the team that owns it is in": nest only wordings ending in X.
                 fitting = [way for way in fitting if way.endswith("X")]
                 ways = ()
             if not fitting and not ways:
@@ -91,19 +91,19 @@ class Wording:
         return phrase
 
     def kin(self, triples: Sequence[Triple], start: str) -> str:
-        """The one name of two steps ("paternal grandfather"), for two questions of three."""
+        """The common name of two steps ("paternal grandfather"), for two of three questions."""
         known = _KIN.get(tuple(one.relation for one in triples), "")  # type: ignore[arg-type]
         return self.pick((known, known, ""), f"kin {start}") if known else ""
 
     def ask(self, triple: Triple, phrase: str) -> str:
-        """The question for the object of something; "" without words."""
+        """The question for the object of a fact; "" without words."""
         ways = self.words(triple).ask
         if phrase.startswith("the "):
             ways = tuple(way for way in ways if "X's" not in way) or ways
         if is_nested(phrase):
             ways = tuple(way for way in ways if way.endswith("X?")) or ways
         last = phrase.split()[-1:]
-        # "Where is the state where X is located located?"
+        # Avoids "Where is the state where X is located located?"
         ways = tuple(way for way in ways if way.rpartition("X")[2].strip(" ?").split()[:1] != last)
         if not ways or not phrase:
             return ""
@@ -113,7 +113,7 @@ class Wording:
 
 
 def is_nested(phrase: str) -> bool:
-    """Whether a phrase has a clause of its own: "the team that owns X"."""
+    """Whether a phrase contains a relative clause: "the team that owns X"."""
     return re.match(r"the (?:[\w-]+ ){1,3}(?:that|who|whose|where) ", phrase) is not None
 
 
@@ -133,7 +133,7 @@ class RuleQuestions:
 
     def _write(self, path: ReasoningPath) -> GeneratedQuestion | None:
         *inner, last = path.triples
-        # "What did the country that X lies in win?" has more answers than the corpus tells.
+        # "What did the country that X lies in win?" has more answers than the corpus states.
         if last.phrase and not is_functional(last.relation, last.object_kind):
             return None
         if last.relation == "profession" and inner and _tells_profession(inner[-1].relation):
@@ -143,12 +143,12 @@ class RuleQuestions:
         if inner and (kin := self.wording.kin((inner[-1], last), start)):
             before = self.wording.phrase(inner[:-1], start)
             text = f"Who is the {kin} of {before}?" if before else ""
-        # Without words: a relation that the rules cannot put into a question, or not inside one.
+        # No text: a relation that the rules cannot put into a question, or not inside one.
         return chain_question(text, path) if text else None
 
 
 def _tells_profession(relation: str) -> bool:
-    """Whether one is asked for by what one does: the director of a film is a director."""
+    """Whether the relation implies a profession: the director of a film is a director."""
     return bool(get_relation(relation).trades) or relation.endswith(" by")
 
 
@@ -160,7 +160,7 @@ def chain_question(text: str, path: ReasoningPath) -> GeneratedQuestion:
 def make_question(
     text: str, answer: str, kind: str, paths: tuple[ReasoningPath, ...]
 ) -> GeneratedQuestion:
-    """A question over these paths. Its id follows from its text: the same in every run."""
+    """A question over these paths. Its id is derived from its text, so it is stable across runs."""
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     facts = [triple for path in paths for triple in path.triples]
     doc_ids = tuple(dict.fromkeys(triple.doc_id for triple in facts))

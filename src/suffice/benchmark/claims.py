@@ -1,8 +1,8 @@
-"""Claims: the factual sentences of a corpus, each in words that stand alone.
+"""Claims: the factual sentences of a corpus, each reworded to stand alone.
 
-"She was born in Paris." says nothing outside its page. Where a sentence is about the page's own
-subject ("He", "The film", the surname alone), the rules put the page's title in that place. They
-add nothing else, and `is_consistent` checks that. A sentence with an unknown subject makes no claim
+"She was born in Paris." means nothing outside its page. If a sentence is about the page's own
+subject ("He", "The film", the surname alone), the rules substitute the page's title. They add
+nothing else, and `is_consistent` checks that. A sentence with an unknown subject makes no claim
 about the page.
 """
 
@@ -35,13 +35,13 @@ from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
 
 MIN_WORDS, MAX_WORDS = 4, 80
-MAX_NAME_WORDS = 4  # of a title that may be a name
-HEADLINE = "headline"  # the kind of a page whose title names nothing
+MAX_NAME_WORDS = 4  # in a title that may be a person's name
+HEADLINE = "headline"  # the kind of a page whose title is not a name
 
 
 def fix_spacing(text: str) -> str:
-    """Put spaces where they belong: some data sets have "( born 1975)" and "Saxe- Meiningen"."""
-    text = re.sub(r"\s+", " ", normalize("NFC", text))  # "é" may be two characters
+    """Correct the spacing: some data sets have "( born 1975)" and "Saxe- Meiningen"."""
+    text = re.sub(r"\s+", " ", normalize("NFC", text))  # NFC: "é" may be two characters
     text = re.sub(r"\(\s+", "(", re.sub(r"\s+\)", ")", text))
     text = re.sub(r"(?<=[\w.\"])\(", " (", text)
     text = re.sub(r"(?<=\w)- (?=\w)| -(?=[a-z])", "-", text)
@@ -49,7 +49,7 @@ def fix_spacing(text: str) -> str:
     text = re.sub(r"\b([dl]['’]) (?=[A-Z])", r"\1", text)
     text = re.sub(r"\s+(?=[,.;:](?:\s|$))", "", text)
     parts = text.split('"')
-    if len(parts) % 2 == 0:  # an odd quotation mark: no way to tell which
+    if len(parts) % 2 == 0:  # unbalanced quotation marks: cannot be assigned
         return text
     for at in range(1, len(parts), 2):
         before, after = parts[at - 1], parts[at + 1]
@@ -60,12 +60,12 @@ def fix_spacing(text: str) -> str:
 
 
 _HEDGED = re.compile(rf"\b{any_of('hedges')}\b")
-# "Reginald I of Guelders" and "World War I" speak of nobody's self; "Today I" opens a sentence.
+# "I" is a numeral in "Reginald I of Guelders" and "World War I", but a pronoun in "Today I".
 _NUMERAL = re.compile(r"(?<=\w )[A-Z][\w’'-]+ I\b|^[A-Z][\w’'-]+ I(?=,| [(]| of\b)")
 
 
 def is_factual(sentence: str) -> bool:
-    """Whether the sentence states a fact: not a question, a wish, a rumour, a heading or a list."""
+    """Whether a sentence states a fact and is not a question, wish, rumour, heading or list."""
     if not MIN_WORDS <= len(sentence.split()) <= MAX_WORDS:
         return False
     ending = sentence.rstrip('"”').endswith(("?", "!", ":"))
@@ -79,9 +79,9 @@ _DEFINED = re.compile(
     r"\b(?:is|was|are|were) (?:(?:first|also|originally|primarily|mainly) )?"
     r"(?:an?|the|one of the) (?P<what>[^,.;(]*)"
 )
-# "is a 2008 Dutch, German and Finnish documentary film": the noun stands behind the commas.
+# "is a 2008 Dutch, German and Finnish documentary film": the noun comes after the commas.
 _LISTED = re.compile(r"(?:[12]\d{3} )?(?:[A-Z]\w+(?:, | and |/ ?))+(?=[A-Z])")
-# Where the first noun phrase of a definition ends.
+# The end of the first noun phrase in a definition.
 _AFTER_NOUN = re.compile(rf" {any_of('after_noun')}\b")
 _LIVED = re.compile(
     r"\((?:[^()]*\b(?:born|died|b\.|d\.) |[^()]*\d{3,4}[^()]{0,20}[–—-])[^()]*\d{3,4}"
@@ -90,18 +90,18 @@ _LIVED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is known of the thing that a document's title names."""
+    """What is known about the thing that a document's title names."""
 
     title: str
     # person, film, song, place, ..., "list" or HEADLINE; "" if the first sentence does not say
     kind: str = ""
-    noun: str = ""  # the page's own word for it: "film", "novel", "village"
+    noun: str = ""  # the page's own word: "film", "novel", "village"
     sex: str = ""  # man, woman
-    defined: str = ""  # the first noun phrase said of it: "American film director"
+    defined: str = ""  # the first noun phrase that defines it: "American film director"
 
 
 def parse_page(document: Document) -> Page:
-    """What the first sentence says the document is about."""
+    """What the document is about, according to its first sentence."""
     title = document.title.strip()
     first = next(iter(sentences(fix_spacing(document.text[:2000]))), "")
     plain = re.sub(r"\([^()]*\)", "", first)
@@ -123,8 +123,8 @@ def parse_page(document: Document) -> Page:
     forms = (form for word in words for form in (word, word.removesuffix("s")))
     noun = next((form for form in forms if form in KINDS), "")
     if noun and words[0] not in KINDS and _DOES.search(words[0]):
-        noun = ""  # "a community organizer" is no community
-    # "The Lake War (1823-1841)" has years and is nobody.
+        noun = ""  # "a community organizer" is not a community
+    # "The Lake War (1823-1841)" has years but is not a person.
     nobody = title.split()[-1].casefold() in {*TITLE_NOUNS, "family"} or "family" in title.split()
     lived = not nobody and _LIVED.search(first)
     if not noun and title and (named := title.split()[-1].casefold()) in KINDS:
@@ -137,9 +137,9 @@ def parse_page(document: Document) -> Page:
 
 
 def _is_headline(document: Document, first: str) -> bool:
-    """Whether an article's title says what happened, rather than what the article is about.
+    """Whether an article's title is a headline rather than the name of its subject.
 
-    "Mette Holm retires" is nobody; a name is in the first sentence in full.
+    "Mette Holm retires" is not a name: a name appears in full in the first sentence.
     """
     title = document.title.strip()
     says = len(title.split()) > MAX_NAME_WORDS or re.search(r": | [a-z]{4,}\b", title) is not None
@@ -148,7 +148,7 @@ def _is_headline(document: Document, first: str) -> bool:
 
 
 def _noun_in_parenthesis(title: str) -> str:
-    """What a title says that its page is: "film" of "Chicago (2002 film)"; else ""."""
+    """What a title's parenthesis says its page is: "film" in "Chicago (2002 film)"; else ""."""
     inside = title[len(base_title(title)) :].strip(" ()").casefold().split()
     return inside[-1] if inside and inside[-1] in KINDS else ""
 
@@ -159,12 +159,12 @@ _SOMEBODY = re.compile(r"[.)] (?:He|She) (?:is|was|died|married|had|became|serve
 
 
 def _is_somebody(text: str) -> bool:
-    """Whether the sentence after the first speaks of a person: the page does not say what it is."""
+    """Whether the second sentence is about a person, for pages that do not say what they are."""
     return _SOMEBODY.search(" ".join(sentences(text[:1200])[:2])) is not None
 
 
 def parse_pages(documents: Iterable[Document]) -> dict[str, Page]:
-    """What is known of each title: the first document with a title that says what it is decides."""
+    """The page of each title, from the first document with that title that says what it is."""
     known: dict[str, Page] = {}
     called: dict[str, Counter[str]] = defaultdict(Counter)
     for document in documents:
@@ -174,8 +174,8 @@ def parse_pages(documents: Iterable[Document]) -> dict[str, Page]:
         for match in _CALLED.finditer(document.text):
             called[match["name"]][match["noun"]] += 1
     for title, page in known.items():
-        # A part of an article does not say what it is about; the other documents do.
-        open_to = not page.kind or title in COUNTRIES  # "a sovereign state"
+        # A later part of an article does not say what it is about; other documents do.
+        open_to = not page.kind or title in COUNTRIES  # defined as "a sovereign state"
         if open_to and (noun := _place_noun(base_title(title), called)):
             known[title] = replace(page, kind="place", noun=noun)
     return known
@@ -186,11 +186,11 @@ _CALLED = re.compile(
     rf"\b[Tt]he (?:[A-Z][\w.]+ )?(?P<noun>{'|'.join(AREAS)}) of "
     r"(?P<name>[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)?)"
 )
-MIN_CALLED = 2  # documents' words for it
+MIN_CALLED = 2  # documents that must use the word
 
 
 def _place_noun(name: str, called: Mapping[str, Counter[str]]) -> str:
-    """What the corpus calls a place: "state" where it says "the state of Ohio"; else ""."""
+    """What the corpus calls a place: "state" if it says "the state of Ohio"; else ""."""
     if name in COUNTRIES:
         return "country"
     nouns = called.get(name, Counter())
@@ -199,7 +199,7 @@ def _place_noun(name: str, called: Mapping[str, Counter[str]]) -> str:
 
 
 def _sex(title: str, defined: str, text: str) -> str:
-    """By rank, then by what the person is said to be, then by the pronouns of the page."""
+    """By rank, then by the person's definition, then by the pronouns of the page."""
     for words in (re.split(r"\W+", title), tokens(defined)):
         sexes = {RANKS.get(word) or SEX_OF_WORD.get(word, "") for word in words} - {""}
         if len(sexes) == 1:
@@ -224,7 +224,7 @@ def _lead(sentence: str) -> list[str]:
 
 
 class PageIndex:
-    """The pages of a corpus by name: which title a name means."""
+    """The pages of a corpus by name, to find the title that a name refers to."""
 
     def __init__(self, pages: Iterable[Page], documents: Iterable[Document] = ()) -> None:
         documents = list(documents)
@@ -242,7 +242,7 @@ class PageIndex:
             self.joined.update(re.findall(r"[A-Z][\w-]+ and [A-Z][\w-]+", page.title))
             if page.sex:
                 first_names[_first_name(page.title)][page.sex] += 1
-        # First names that the corpus itself gives to one sex: three times, and nine times in ten.
+        # First names that the corpus uses for one sex: at least three times, and nine times in ten.
         self._sex_of_name = {
             name: sex
             for name, counts in first_names.items()
@@ -255,17 +255,17 @@ class PageIndex:
         return page.kind if page else ""
 
     def sex(self, name: str) -> str:
-        """By its page, its rank, or its first name; "" if none of them tells."""
+        """By the page, the rank or the first name; "" if none of them tells."""
         page = self.by_title.get(name)
         by_rank = (RANKS[word] for word in re.split(r"[ ,]+", name) if RANKS.get(word))
         by_name = self._sex_of_name.get(_first_name(name), "")
         return (page.sex if page else "") or next(by_rank, "") or by_name
 
     def find(self, name: str, kind: str = "", hints: Sequence[str] | None = None) -> str | None:
-        """The only title that this name can mean, of pages of that kind; `kind` "" is any.
+        """The only title that this name can refer to, among pages of that `kind` ("": any).
 
-        A person whose title has a parenthesis shares the name with another: with `hints`, the
-        parenthesis must have one of them.
+        A person whose title has a parenthesis shares the name with others. With `hints`, the
+        parenthesis must contain one of them.
         """
         fitting = [
             title
@@ -288,7 +288,7 @@ def _first_name(name: str) -> str:
 # ------------------------------------------------------------------------------------------ claims
 
 _NAMES_ANOTHER = re.compile(rf"(?:The )?(?!{any_of('opens_adverbially')}\b)[A-Z]\w+")
-# Whom such a sentence brings in may be meant by the next pronoun.
+# After a sentence that introduces a relative, a pronoun may refer to the relative.
 _KIN = re.compile(
     r"(?:His|Her|\w+'s) (?:[\w-]+ ){0,2}(?:father|mother|brother|sister|son|daughter|wife|husband|"
     r"uncle|aunt|nephew|niece|cousin|grand\w+|child|successor|predecessor)\b"
@@ -310,11 +310,10 @@ _TITLE_VERB = re.compile(rf"(?:,| {any_of('after_title')}\b|'s |\s?\()")
 
 
 class RuleClaims:
-    """Claims by rules: split sentences, keep factual ones, put the page's subject for pronouns.
+    """Claims by rules: split sentences, keep factual ones, replace pronouns by the page's subject.
 
-    What a text states by its layout, and its outlet and date, become sentences as well. `pages` is
-    what is known of the titles of the whole corpus, and `terms` its vocabulary; without them, of
-    these documents.
+    Facts from the layout, the outlet and the date become sentences too. `pages` describes the
+    titles of the whole corpus, and `terms` is its vocabulary; both default to these documents.
     """
 
     def __init__(
@@ -323,7 +322,7 @@ class RuleClaims:
         self.pages, self.terms = pages, terms
 
     def claims(self, documents: Sequence[Document]) -> list[tuple[Claim, ...]]:
-        # A later part of a long article does not say what it is about: its title does.
+        # A later part of a long article does not say what it is about; look it up by title.
         pages = parse_pages(documents) if self.pages is None else self.pages
         terms = collect_terms(documents) if self.terms is None else self.terms
         return [
@@ -335,7 +334,7 @@ class RuleClaims:
         layout = read_layout(document, terms.keys)
         full = full_names(document.text, terms) if page.kind in ("", HEADLINE) else {}
         found: list[Claim] = []
-        about = False  # whether the last sentence was about the page: only then a pronoun is
+        about = False  # whether the last sentence was about the page, so that pronouns refer to it
         at = 0
         for paragraph in layout.paragraphs:
             for sentence in sentences(fix_spacing(paragraph)):
@@ -347,7 +346,7 @@ class RuleClaims:
                     claim_id = f"{document.doc_id}#{at}"
                     found.append(Claim(claim_id, document.doc_id, subject, text, sentence))
                 at += 1
-        # Number 0 is the first sentence's, which says what the page is.
+        # Number 0 is reserved for the first sentence, which says what the page is about.
         for number, fact in enumerate((*layout.facts, *_metadata(document)), max(at, 1)):
             claim_id = f"{document.doc_id}#{number}"
             text = fact_sentence(fact.subject, fact.relation, fact.object)
@@ -356,12 +355,12 @@ class RuleClaims:
 
 
 def fact_sentence(subject: str, relation: str, value: str) -> str:
-    """A fact of a layout as a sentence that stands alone; `parse_fact` reads it back."""
+    """A layout fact as a standalone sentence; `parse_fact` reads it back."""
     return f"The {relation} of {subject} is {value}."
 
 
 def parse_fact(claim: Claim) -> tuple[str, str] | None:
-    """The relation and the object of such a sentence about the claim's subject."""
+    """The relation and the object in a sentence written by `fact_sentence`."""
     before, found, after = claim.text.partition(f" of {claim.subject} is ")
     if not claim.subject or not found or not before.startswith("The ") or len(before.split()) > 7:
         return None
@@ -369,7 +368,7 @@ def parse_fact(claim: Claim) -> tuple[str, str] | None:
 
 
 def _metadata(document: Document) -> Iterator[LayoutFact]:
-    """The outlet and the day of an article."""
+    """The outlet and the date of an article."""
     title = document.title.strip()
     if title and document.source:
         line = f"source: {document.source}"
@@ -383,7 +382,7 @@ _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"")
 
 
 def _unquoted(sentence: str) -> str:
-    """The sentence with what others say left out: "I" inside a quotation is no hedge."""
+    """The sentence without quotations: "I" inside a quotation is no hedge."""
     return _QUOTED.sub('"said words"', sentence) if '"' in sentence or "“" in sentence else sentence
 
 
@@ -393,12 +392,13 @@ _PERSON = re.compile(r"(?<![\w’'-])[A-Z][\w’'-]+(?: [A-Z]\.)? [A-Z][\w’'-]
 def full_names(text: str, terms: CorpusTerms) -> dict[str, str]:
     """The last name of each person that a text names in full -> the only full name with it.
 
-    A first name is a common one, or a word that the corpus never writes small; of the latter, the
-    last name must be one that speaks ("Cue said") and that is not used before the full name is.
+    A first name is a common one, or a word that the corpus never writes in lower case. In the
+    second case, the last name must be that of a speaker ("Cue said") and must not be used before
+    the full name.
     """
     speaking = {match["name"] or match["after"] for match in _SPEAKING.finditer(text)}
     found: dict[str, set[str]] = defaultdict(set)
-    called: dict[str, set[str]] = defaultdict(set)  # also names that may be nobody's
+    called: dict[str, set[str]] = defaultdict(set)  # also names that may not be persons
     for match in _PERSON.finditer(text):
         name = re.sub(r"['’]s?$", "", match.group())
         first, last = name.split()[0], name.split()[-1]
@@ -426,7 +426,7 @@ _SPEAKING = re.compile(
 
 
 def with_full_names(text: str, full: Mapping[str, str]) -> str:
-    """The text with last names that stand alone written in full."""
+    """The text with standalone last names written in full."""
 
     def whole(match: re.Match[str]) -> str:
         name = match["name"]
@@ -441,7 +441,7 @@ _ALONE = re.compile(r"(?:[A-Z][\w.’'-]* )*(?P<name>[A-Z][\w-]+)(?![\w-]| [A-Z]
 
 
 def _standalone(sentence: str, page: Page, *, first: bool, about: bool) -> tuple[str, str]:
-    """The sentence's subject, and the sentence with it; "" and the sentence if it is unknown."""
+    """The sentence's subject, and the sentence with it filled in; "" if the subject is unknown."""
     name, noun = base_title(page.title), page.noun
     if not name or page.kind == HEADLINE:
         return "", sentence
@@ -470,17 +470,17 @@ def _standalone(sentence: str, page: Page, *, first: bool, about: bool) -> tuple
 
 
 def _stays(sentence: str, page: Page, *, about: bool, named: bool) -> bool:
-    """Whether a pronoun after this sentence means the page's subject."""
+    """Whether a pronoun in the next sentence refers to the page's subject."""
     if page.kind == "person" and _KIN.match(sentence):
         return False
-    if not named and page.sex:  # "Back in Paris, she ...": still of the same person
+    if not named and page.sex:  # "Back in Paris, she ...": still the same person
         pronoun = "he" if page.sex == "man" else "she"
         named = re.search(rf"(?:^|, ){pronoun} [a-z]", sentence) is not None
     return about and (named or not _NAMES_ANOTHER.match(sentence))
 
 
 def _short_names(page: Page) -> tuple[str, ...]:
-    """What a page calls its person later: the surname, or a ruler's first names."""
+    """Short names for a page's person in later sentences: the surname, or a ruler's first names."""
     words = without_rank(base_title(page.title).split(",")[0]).split()
     numbered = len(words) == 2 and re.fullmatch(r"[IVX]+", words[1])  # Gothelo I
     ranked = len(words) == 1 and words[0] != base_title(page.title).split(",")[0]  # Sultan Cem
@@ -504,5 +504,5 @@ def _fits(pronoun: str, page: Page) -> bool:
 
 
 def is_consistent(claim: str, sentence: str, title: str) -> bool:
-    """Whether the claim has no word that is neither in the sentence nor in the title."""
+    """Whether every word of the claim is in the sentence or in the title."""
     return not set(tokens(claim)) - set(tokens(sentence)) - set(tokens(title)) - {"s"}

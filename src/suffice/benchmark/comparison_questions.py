@@ -6,8 +6,8 @@
                         Which film has the director who was born later, A or B?        four
                         Who died first, the father of the director of A or ...?        five
 
-What is compared differs clearly: by a year at least, or by days where both days are known. Pairs
-are drawn by the seed among the facts of one relation, so nothing quadratic is ever held.
+The compared values differ clearly: by at least a year, or by days if both days are known. The seed
+draws pairs among the facts of one relation, so memory never grows quadratically.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _End(NamedTuple):
 
     @property
     def way(self) -> tuple[str, ...]:
-        """The relations before the last."""
+        """The relations before the last one."""
         return tuple(triple.relation for triple in self.path.triples[:-1])
 
 
@@ -63,7 +63,7 @@ def write_comparison_questions(
     per_form: int,
     seed: int = 42,
 ) -> list[GeneratedQuestion]:
-    """At most `per_form` questions of each form and number of documents."""
+    """Up to `per_form` questions of each form and number of documents."""
     single, longer = _single_ends(graph, wording.pages), _longer_ends(paths, wording)
     two, three = longer[2], longer[3]
     found: list[GeneratedQuestion] = []
@@ -117,7 +117,7 @@ def _longer_ends(paths: Sequence[ReasoningPath], wording: Wording) -> dict[int, 
 
 
 def date_span(written: str) -> tuple[int, int] | None:
-    """The first and the last day that a written date can mean, as ordinals; None if it is none."""
+    """The first and last day that a written date can mean, as ordinals; None if not a date."""
     mentions = date_mentions(written)
     if len(mentions) == 1:
         return mentions[0].first.toordinal(), mentions[0].last.toordinal()
@@ -129,13 +129,13 @@ def date_span(written: str) -> tuple[int, int] | None:
 
 
 def _pairs(some: Sequence[_End], others: Sequence[_End]) -> Iterator[tuple[_End, _End]]:
-    """Pairs with the same relation at the end and no document in common."""
+    """Pairs with the same last relation and no document in common."""
     groups: dict[str, list[_End]] = defaultdict(list)
     for one in others:
         groups[one.last.relation].append(one)
     for at, one in enumerate(some):
         if fitting := groups.get(one.last.relation):
-            for step in (1, 7, 31):  # a few partners each, far apart in the list
+            for step in (1, 7, 31):  # a few partners for each, spread over the list
                 other = fitting[(at * 13 + step * 101) % len(fitting)]
                 shared = set(one.path.doc_ids) & set(other.path.doc_ids)
                 if not shared and one.start != other.start:
@@ -215,7 +215,7 @@ def _same_country(one: _End, other: _End, wording: Wording, about: str) -> Gener
 
 
 def _order_three(ends: Sequence[_End], wording: Wording) -> GeneratedQuestion | None:
-    """Which of three comes first or last; None where two of them could be the same day."""
+    """Which of three comes first or last; None if two of them could be the same day."""
     days = [end.days for end in ends if end.days is not None]
     kinds = {wording.pages.kind(end.start) for end in ends}
     if len(days) < 3 or kinds not in ({"film"}, {"person"}):
@@ -235,7 +235,7 @@ def _order_three(ends: Sequence[_End], wording: Wording) -> GeneratedQuestion | 
 
 
 def _is_earlier(one: tuple[int, int], other: tuple[int, int]) -> bool | None:
-    """Whether the first is earlier; None where the two spans of days meet."""
+    """Whether the first is earlier; None if the two spans overlap."""
     return True if one[1] < other[0] else False if other[1] < one[0] else None
 
 

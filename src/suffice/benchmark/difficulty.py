@@ -1,10 +1,10 @@
-"""How far a question is from its evidence: GRADE's retrieval difficulty.
+"""The distance of a question from its evidence: GRADE's retrieval difficulty.
 
     D_r(question) = 1 - aggregate over the documents it needs of similarity(question, document)
 
-The aggregate is the minimum: one needed document unlike the question is enough to lose the chain.
-The mean and the power mean (p = -2) are the paper's other two. Quartiles of D_r are the columns of
-the difficulty matrix, hops its rows.
+The default aggregate is the minimum: one needed document that is unlike the question is enough to
+break the chain. The paper also uses the mean and the power mean (p = -2). Quartiles of D_r are the
+columns of the difficulty matrix, and hops are its rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _power_mean(values: Floats, starts: Ints, counts: Ints) -> Floats:
     return means
 
 
-# Arguments: the similarities of all questions, where each question's begin, and how many it has.
+# Arguments: all similarities, the offset of each question's first one, and how many it has.
 AGGREGATIONS: Mapping[str, Callable[[Floats, Ints, Ints], Floats]] = {
     "min": lambda values, starts, counts: np.minimum.reduceat(values, starts),
     "power": _power_mean,
@@ -43,13 +43,13 @@ AGGREGATIONS: Mapping[str, Callable[[Floats, Ints, Ints], Floats]] = {
 
 @dataclass(frozen=True)
 class Similarities:
-    """Similarities to the needed documents of all questions in a row, and how many each has."""
+    """Similarities to the needed documents, concatenated over questions, and the count of each."""
 
     values: Floats
     counts: Ints
 
     def difficulty(self, aggregation: str = "min") -> Floats:
-        """D_r: (questions,); NaN where a question needs no document."""
+        """D_r: (questions,); NaN if a question needs no document."""
         if aggregation not in AGGREGATIONS:
             raise InputError(
                 f"no aggregation is named {aggregation!r}",
@@ -66,7 +66,7 @@ class Similarities:
 def similarities(
     questions: Sequence[str], needed: Sequence[Sequence[Document]], encoder: Encoder
 ) -> Similarities:
-    """Cosine of each question with each document it needs; every document is encoded once."""
+    """Cosine of each question with each document it needs; each document is encoded once."""
     if len(questions) != len(needed):
         raise InputError(
             f"{len(questions)} questions and {len(needed)} lists of documents, expected one each"

@@ -1,4 +1,4 @@
-"""Questions about facts in the words of the text: of one document, and of two that share a subject.
+"""Questions about facts in the words of the text: about one document, or two on one subject.
 
     single         What is the default port of Kestrel?                              one document
     yes_no         Is Team Tern led by Mira Holt?                                    one
@@ -9,7 +9,7 @@
     condition      Who leads the team that is based in Oslo?                         two
     intersection   Which service is owned by Team Tern and depends on Kestrel?       two
 
-Each form draws its facts in turn from all relations, so that a frequent one does not take them all.
+Each form draws its facts in turn from all relations, so that frequent relations do not dominate.
 """
 
 from __future__ import annotations
@@ -32,18 +32,17 @@ from suffice.benchmark.vocabulary import base_title
 from suffice.text import title_key, tokens
 
 T = TypeVar("T")
-# Questions of one form and document, so that a long one does not take them all; in a corpus of few
-# documents more.
+# Questions per form and document, so that long documents do not dominate; more in a small corpus.
 MAX_PER_DOCUMENT, MANY_DOCUMENTS = 3, 600
-MAX_PER_SUBJECT = 30  # facts that are paired with each other: nothing quadratic in the corpus
-MAX_SAME_WORDS = 4  # of a value that two things may share
-MAX_VALUE_WORDS = 12  # a longer object is a sentence rather than an answer
+MAX_PER_SUBJECT = 30  # facts paired with each other, to avoid quadratic growth
+MAX_SAME_WORDS = 4  # in a value that two things may share
+MAX_VALUE_WORDS = 12  # a longer object is a sentence, not an answer
 _NUMBER = re.compile(r"(?P<sign>[$€£¥]?) ?(?P<number>\d+(?:[.,]\d+)*) ?(?P<unit>[A-Za-z%°/ ]*)")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of a graph that a question can be about: each the only one of its relation."""
+    """The facts of a graph that questions can ask about: the only one of its relation each."""
 
     graph: KnowledgeGraph
     wording: Wording
@@ -71,7 +70,7 @@ class Facts:
 
     @cached_property
     def subjects_with(self) -> Mapping[tuple[str, str], set[str]]:
-        """(relation, object) -> whom it is said of anywhere, also where it is not the only one."""
+        """(relation, object) -> all its subjects, also where the object is not the only one."""
         found: dict[tuple[str, str], set[str]] = defaultdict(set)
         for subject in self.graph.subjects:
             for one in self.graph.of_subject(subject):
@@ -80,7 +79,7 @@ class Facts:
 
     @cached_property
     def objects_of(self) -> Mapping[tuple[str, str], list[str]]:
-        """(relation or "", kind) -> objects that there are: what a wrong guess would name."""
+        """(relation or "", kind) -> known objects, to choose wrong values from."""
         found: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
         for one in self.every:
             for relation in (one.relation, ""):
@@ -89,7 +88,7 @@ class Facts:
 
     @cached_property
     def shared(self) -> frozenset[str]:
-        """Relations that several subjects have to the same object."""
+        """Relations in which several subjects have the same object."""
         return frozenset(
             relation for (relation, _), subjects in self.subjects_with.items() if len(subjects) > 1
         )
@@ -97,7 +96,7 @@ class Facts:
     def spread(
         self, items: Iterable[T], group: Callable[[T], str], key: Callable[[T], str]
     ) -> Iterator[T]:
-        """The items in a seeded order, in turn from each group."""
+        """The items in a seeded order, taking turns between groups."""
         groups: dict[str, list[T]] = defaultdict(list)
         for item in items:
             groups[group(item)].append(item)
@@ -116,7 +115,7 @@ def fact_key(triple: Triple) -> str:
 def pick_questions(
     most: int, questions: Iterable[GeneratedQuestion | None], documents: int = MANY_DOCUMENTS
 ) -> list[GeneratedQuestion]:
-    """The first so many questions; of one document at most a few."""
+    """The first `most` questions, with only a few per document."""
     each = max(MAX_PER_DOCUMENT, -(-MAX_PER_DOCUMENT * MANY_DOCUMENTS // max(documents, 1)))
     found: list[GeneratedQuestion] = []
     used: Counter[str] = Counter()
@@ -133,13 +132,13 @@ def pick_questions(
 
 
 def write_single_questions(facts: Facts, *, most: int) -> list[GeneratedQuestion]:
-    """One fact of one document."""
+    """Questions about one fact in one document."""
     order = _rationed(facts.spread(facts.every, _group, fact_key), _group, most)
     return pick_questions(most, (_single(one, facts.wording) for one in order), facts.documents)
 
 
 def _rationed(items: Iterable[T], group: Callable[[T], str], most: int) -> Iterator[T]:
-    """A quarter of them of one relation at most; of metadata less, since few people ask for it."""
+    """At most a quarter from one relation; fewer for metadata, which people rarely ask about."""
     used: Counter[str] = Counter()
     for item in items:
         name = group(item)
@@ -149,7 +148,7 @@ def _rationed(items: Iterable[T], group: Callable[[T], str], most: int) -> Itera
 
 
 def _group(triple: Triple) -> str:
-    """The options of all manual pages are one group: each has a name of its own."""
+    """The group of a fact; all options of manual pages are one group, as each has its own name."""
     return triple.relation.split(" -")[0]
 
 
@@ -164,13 +163,13 @@ def _single(triple: Triple, wording: Wording) -> GeneratedQuestion | None:
     return make_question(text, answer, "single", (ReasoningPath((triple,)),))
 
 
-# --------------------------------------------------------------------------------------- yes or no
+# ------------------------------------------------------------------------------------------ yes/no
 
 
 def write_yes_no_questions(
     facts: Facts, paths: Sequence[ReasoningPath], *, most: int
 ) -> list[GeneratedQuestion]:
-    """Is it so? As often as not it is not, and the question names somebody else's value."""
+    """Yes/no questions; for about half the answer is no, and they name another subject's value."""
     one_fact = [ReasoningPath((one,)) for one in facts.every]
     two_facts = [path for path in paths if len(path.triples) == 2]
     found: list[GeneratedQuestion] = []
@@ -201,7 +200,7 @@ def _yes_no(path: ReasoningPath, facts: Facts) -> GeneratedQuestion | None:
             for one in alike
             if not _overlap(one, value) and wording.noun(one, last.object_kind) == noun
         ]
-        if not noun and last.object_kind in ("", "thing"):  # nothing says that they are of a kind
+        if not noun and last.object_kind in ("", "thing"):  # they may be of different kinds
             return None
         if not others:
             return None
@@ -211,7 +210,7 @@ def _yes_no(path: ReasoningPath, facts: Facts) -> GeneratedQuestion | None:
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether one of the two may be the other in other words."""
+    """Whether one of the two may be a rewording of the other."""
     mine, theirs = set(tokens(one)), set(tokens(other))
     return not mine or not theirs or bool(mine & theirs)
 
@@ -220,10 +219,10 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def write_fact_comparisons(facts: Facts, *, most: int) -> list[GeneratedQuestion]:
-    """Two subjects and the same relation: earlier or later, more or less, the same or not."""
+    """Two subjects with the same relation: earlier or later, more or less, the same or not."""
     groups: dict[str, list[Triple]] = defaultdict(list)
     for one in facts.every:
-        if one.relation not in RELATIONS:  # those have their own forms
+        if one.relation not in RELATIONS:  # known relations have their own forms
             groups[f"{one.relation}\0{one.object_kind}\0{_unit(one)}"].append(one)
     pairs: list[tuple[Triple, Triple]] = []
     for key in sorted(groups):
@@ -269,7 +268,7 @@ def _compare(one: Triple, other: Triple, facts: Facts) -> GeneratedQuestion | No
         )
         chosen = one if is_less == first else other
         return make_question(text, base_title(chosen.subject), "comparison", paths)
-    if one.relation not in facts.shared:  # nobody asks whether two banks have the same founder
+    if one.relation not in facts.shared:  # nobody asks whether two banks share a founder
         return None
     is_same = title_key(one.object) == title_key(other.object)
     nouns = [wording.noun(triple.subject) for triple in (one, other)]
@@ -299,7 +298,7 @@ def _before(
 
 
 def _span(triple: Triple) -> tuple[float, float] | None:
-    """The first and the last day that a date can mean, or an amount twice."""
+    """The first and last day that a date can mean, or an amount twice."""
     if triple.object_kind == "date":
         return date_span(triple.object)
     match = _NUMBER.fullmatch(triple.object)
@@ -313,7 +312,7 @@ def _span(triple: Triple) -> tuple[float, float] | None:
 
 
 def write_condition_questions(facts: Facts, *, most: int) -> list[GeneratedQuestion]:
-    """One fact describes the subject, another one of it is asked for."""
+    """One fact describes the subject; the question asks for another fact about it."""
     pairs = (
         (one, other)
         for some in facts.by_subject.values()
@@ -343,7 +342,7 @@ def _condition(known: Triple, asked: Triple, facts: Facts) -> GeneratedQuestion 
 
 
 def write_fact_intersections(facts: Facts, *, most: int) -> list[GeneratedQuestion]:
-    """Two facts of two documents that only one subject has both of, and others have one of."""
+    """Two facts from two documents that only one subject shares; others have one of them."""
     pairs = (
         pair
         for some in facts.by_subject.values()

@@ -1,7 +1,7 @@
-"""Forms of English verbs, by rules of spelling and a table of the irregular ones.
+"""Forms of English verbs, from spelling rules and a table of irregular verbs.
 
-Questions need the base form ("When did it open?"), and the present or past of what the text has in
-the passive ("Who led it?").
+Questions need the base form ("When did it open?"), and the present or past tense of a verb that the
+text has in the passive ("Who led it?").
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PAST = {past: base for base, (past, _) in _FORMS.items()}
 _PARTICIPLES = {participle: base for base, (_, participle) in _FORMS.items()}
 _WITH_E = frozenset(QUESTION_WORDS["bases"]["with_e"].split())
 _WITHOUT_E = frozenset(QUESTION_WORDS["bases"]["without_e"].split())
-# Stems of "-ed" whose base ends in an e: "releas", "defin", "requir", "manag", "handl".
+# Stems of "-ed" forms whose base ends in e: "releas", "defin", "requir", "manag", "handl".
 _ENDS_IN_E = re.compile(
     r"(?:[^aeiou]at|iat|uat|eat|ut|[iya]z|as|is|os|us|rs|ns|ps|v|c|[^n]g|u|[^ao]ir|[^oc]ur|[^eo]ar"
     r"|[^o]id|[^eo]ad|[^o]ud|[^o]od|[bcdfgkptz]l|[^aeo]in|un|[^eo]am|[^a]im|um|[^ao]il|[^aeiou]ul"
@@ -40,7 +40,7 @@ def is_base(word: str) -> bool:
 
 
 def is_third_person(word: str) -> bool:
-    """Whether this is the third person of a verb that relates things: "leads", not "limits"."""
+    """Whether this is the third person of a relation verb: "leads", not "limits"."""
     return _without_s(word) in _BASES and word.endswith("s")
 
 
@@ -54,7 +54,7 @@ def is_past(word: str) -> bool:
 
 
 def base_form(word: str) -> str:
-    """The base of a past tense, a participle or a third person: "released" -> "release"."""
+    """The base form of a past tense, participle or third person: "released" -> "release"."""
     if word in _FORMS or word in _BASES:
         return word
     if known := _PAST.get(word) or _PARTICIPLES.get(word):
@@ -82,7 +82,7 @@ def _without_s(word: str) -> str:
 
 
 def third_person(base: str) -> str:
-    """ "leads", "passes", "carries"."""
+    """The third person: "leads", "passes", "carries"."""
     if base == "have":
         return "has"
     if base.endswith("y") and base[-2:-1] not in "aeiou":
@@ -91,7 +91,7 @@ def third_person(base: str) -> str:
 
 
 def past_of(participle: str) -> str:
-    """The past tense beside a participle: "written" -> "wrote", "released" -> "released"."""
+    """The past tense for a participle: "written" -> "wrote", "released" -> "released"."""
     base = _PARTICIPLES.get(participle)
     return _FORMS[base][0] if base else participle
 

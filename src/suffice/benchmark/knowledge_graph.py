@@ -1,11 +1,11 @@
-"""The knowledge graph: triples as edges, the links that the texts leave out, and paths through it.
+"""The knowledge graph: triples as edges, links that the texts leave implicit, and paths.
 
-Claims are clustered, and names of one thing are looked for inside a cluster, where similar names
-are about the same matter. *Exactly* equivalent names are merged everywhere. *Contextually*
-equivalent ones (a short name that means one thing only here) get each other's edges of that
-cluster, both ways.
-Only unambiguous edges carry a question: `KnowledgeGraph.only` has the relations with exactly one
-object.
+Claims are clustered, and different names for one thing are searched within a cluster, where similar
+names usually mean the same. *Exactly* equivalent names are merged everywhere. *Contextually*
+equivalent names (a short name that is unambiguous only in its cluster) get each other's edges of
+that cluster, in both directions.
+Only unambiguous edges are used in questions: `KnowledgeGraph.only` has the relations with exactly
+one object.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from suffice.text import title_key, tokens
 
 T = TypeVar("T")
 DIMENSIONS = 24
-SAMPLE = 6_000  # claims that a mixture is fitted on, at most
+SAMPLE = 6_000  # claims used to fit a mixture, at most
 SIZES = (2, 4, 8, 16, 32, 64)
-MAX_NAME = 16  # words of a title that a name may open
-LIKELY = 0.1  # a claim belongs to every component that is at least this likely
+MAX_NAME = 16  # words in a title that a name may begin
+LIKELY = 0.1  # a claim belongs to every component with at least this probability
 BLOCK = 8_192
-HUB = 12  # documents that have a name at the end of a triple, beyond which it is a hub
-NO_SUBJECTS = LITERALS | {"thing"}  # objects that nothing is asked about
+HUB = 12  # a name at the end of triples from more documents than this is a hub
+NO_SUBJECTS = LITERALS | {"thing"}  # kinds of objects that no question is about
 
 
 def soft_clusters(
@@ -50,10 +50,11 @@ def soft_clusters(
     sizes: Sequence[int] = SIZES,
     progress: Progress | None = None,
 ) -> list[tuple[int, ...]]:
-    """The clusters of each text, the likeliest first: a Gaussian mixture over the embeddings.
+    """The clusters of each text, likeliest first, from a Gaussian mixture over the embeddings.
 
     BIC chooses the number of components. The mixture is fitted on a sample after a projection to a
-    few dimensions, so time and memory are linear in the texts. Few texts make one cluster.
+    few dimensions, so time and memory are linear in the number of texts. A few texts form one
+    cluster.
     """
     if len(texts) < 4 * min(sizes):
         return [(0,)] * len(texts)
@@ -77,7 +78,7 @@ def soft_clusters(
 def _fit_mixture(
     vectors: npt.NDArray[np.float32], seed: int, sizes: Sequence[int], report: Progress
 ) -> tuple[Any, Any]:
-    """A projection, and the mixture with the lowest BIC; None where no size fits."""
+    """A projection, and the mixture with the lowest BIC; None if no size can be fitted."""
     try:
         from sklearn.decomposition import PCA
         from sklearn.mixture import GaussianMixture
@@ -95,7 +96,7 @@ def _fit_mixture(
             size, covariance_type="diag", random_state=seed, max_iter=40, reg_covar=1e-5
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # forty rounds are enough for a choice
+            warnings.simplefilter("ignore")  # forty iterations are enough to choose a size
             mixture.fit(sample)
         bic = mixture.bic(sample)
         report("fitting clusters", at + 1, len(tried))
@@ -112,7 +113,7 @@ _SMALL |= {word.casefold().strip(".") for word in RANKS}
 
 
 class RuleEquivalences:
-    """Equal names by rules: the same words but for ranks, a name on the page, a short form."""
+    """Equivalent names by rules: same words except ranks, a name on the page, or a short form."""
 
     def __init__(self, pages: PageIndex) -> None:
         self.pages = pages
@@ -120,10 +121,10 @@ class RuleEquivalences:
         self._opens: dict[str, set[str]] = defaultdict(set)
         for title in pages.by_title:
             words = title.split()
-            # A person's title with a parenthesis says that others have that name.
+            # A parenthesis in a person's title means that others have the same name.
             if base_title(title) == title or pages.kind(title) != "person":
                 self._same_words[_content(title)].add(title)
-            # By words of the title: "Maria Theresa of Austria" is not she of Austria-Este.
+            # By whole words: "Maria Theresa of Austria" is not "Maria Theresa of Austria-Este".
             for length in range(2, min(len(words), MAX_NAME)):
                 self._opens[title_key(" ".join(words[:length]))].add(title)
 
@@ -141,7 +142,7 @@ class RuleEquivalences:
             ):
                 continue
             alike = self._same_words.get(_content(name), set())
-            # "Reginald I of Guelders, Count of Zutphen": numbers and places make it one person's.
+            # "Reginald I of Guelders, Count of Zutphen": numbers and places identify one person.
             head = name.split(", ")[0]
             if (
                 not alike
@@ -150,8 +151,8 @@ class RuleEquivalences:
             ):
                 alike = self._same_words.get(_content(head), set())
             alike = {title for title in alike if not _ranks_differ(name, title)}
-            # "Walter IV of Brienne" is the Count of Brienne wherever he is named; two plain words
-            # are one person's only where the matter is the same.
+            # "Walter IV of Brienne" is the Count of Brienne everywhere. A name of two plain words
+            # identifies a person only within a cluster.
             anywhere = alike if len(_content(name)) > 2 else set()
             exact = ((alike | stated.get(title_key(name), set())) & here) | anywhere
             if len(exact) == 1 and len(_content(name)) > 1:
@@ -162,7 +163,7 @@ class RuleEquivalences:
                     (title,) = short
                     if self.pages.kind(title) == "person":
                         found.append(Equivalence((title, name), always=False, cluster=cluster))
-        # A name that means a title has no second meaning.
+        # A name that refers to a title has no other meaning.
         settled = {name for one in found for name in one.names}
         others = self._open_names(cluster, triples, claims)
         found += [one for one in others if not settled & set(one.names[1:])]
@@ -209,7 +210,7 @@ _GENERIC_NOUNS = frozenset("virus disease protocol agency company service team p
 
 
 def _nodes(triples: Sequence[Triple]) -> Counter[str]:
-    """The names at the ends of open triples; not values, claims, nor what may be a place."""
+    """The names at the ends of open triples, without values, claims and possible places."""
     found: Counter[str] = Counter()
     places = set()
     for one in triples:
@@ -224,7 +225,7 @@ def _nodes(triples: Sequence[Triple]) -> Counter[str]:
 
 
 def _spelled_out(claims: Sequence[Claim]) -> dict[str, str]:
-    """Initials that a claim spells out -> the name's key: "Federal Trade Commission (FTC)"."""
+    """Abbreviations that a claim spells out -> the name's key: "Federal Trade Commission (FTC)"."""
     found: dict[str, set[str]] = defaultdict(set)
     for claim in claims:
         if "(" in claim.sentence:
@@ -244,7 +245,7 @@ def _is_alias_of(key: str) -> bool:
 
 
 def _short_forms(name: str) -> Iterator[str]:
-    """What a text calls this later: the surname, a company without its last word, a noun phrase."""
+    """Short forms used later in a text: the surname, a company without its last word, a noun."""
     words = title_key(name).split()
     kind = kind_of(name)
     if kind == "person" and len(words) in (2, 3):
@@ -263,7 +264,7 @@ def _singular(word: str) -> str:
 
 
 def _stated_names(claims: Sequence[Claim]) -> dict[str, set[str]]:
-    """Other names that pages give their subject -> the subjects."""
+    """Alternative names that pages give their subject -> the subjects."""
     stated: dict[str, set[str]] = defaultdict(set)
     for claim in claims:
         if claim.subject and claim.claim_id.endswith("#0"):
@@ -273,7 +274,7 @@ def _stated_names(claims: Sequence[Claim]) -> dict[str, set[str]]:
 
 
 def _ranks_differ(name: str, other: str) -> bool:
-    """A princess is not the duchess of the same name and place."""
+    """Whether the ranks differ: a princess is not the duchess of the same name and place."""
     mine, theirs = (RANKS.keys() & set(re.split(r"[ ,]+", one)) for one in (name, other))
     return bool(mine and theirs and not mine & theirs)
 
@@ -287,10 +288,10 @@ def merge_equivalent_names(
     equivalences: Iterable[Equivalence],
     clusters: Mapping[str, Sequence[int]],
 ) -> list[Triple]:
-    """The triples with equal names merged, plus those with names equal in their cluster.
+    """The triples with equivalent names merged, plus copies for contextual equivalences.
 
-    Names that are equal in a cluster get each other's edges of that cluster, inbound and outbound,
-    as a copy with the link "context". A name that was chosen two names for has none.
+    Names that are equivalent in a cluster get each other's edges of that cluster, inbound and
+    outbound, as copies with the link "context". A name with two candidate names gets neither.
     """
     always: dict[str, set[str]] = defaultdict(set)
     within: dict[tuple[int, str], set[str]] = defaultdict(set)
@@ -328,7 +329,7 @@ def merge_equivalent_names(
 
 
 class KnowledgeGraph:
-    """Edges by subject and relation, and which of them are the only ones."""
+    """Edges by subject and relation, and which of them have no alternative."""
 
     def __init__(self, triples: Iterable[Triple]) -> None:
         self._edges: dict[str, dict[str, list[Triple]]] = defaultdict(lambda: defaultdict(list))
@@ -354,10 +355,10 @@ class KnowledgeGraph:
         return [one for ends in self._edges.get(subject, {}).values() for one in ends]
 
     def only(self, subject: str) -> dict[str, Triple]:
-        """Relation -> the edge of this subject, where it has exactly one object.
+        """Relation -> the edge of this subject, for relations with exactly one object.
 
-        What many documents are about has more objects than the corpus states, unless the relation
-        allows only one: the United States shares more than one thing.
+        A subject of many documents has more objects than the corpus states, unless the relation
+        allows only one.
         """
         fullest = {name: _fullest(ends) for name, ends in self._edges.get(subject, {}).items()}
         hub = subject in self._hubs
@@ -374,11 +375,11 @@ class KnowledgeGraph:
 
 
 def _fullest(edges: Sequence[Triple]) -> Triple | None:
-    """The edge whose object says most ("2 June 1904", not "1904"); None if they contradict.
+    """The edge with the most specific object ("2 June 1904", not "1904"); None if they contradict.
 
-    A mirrored edge fills a gap and contradicts nothing: not the edge it is the mirror of, nor one
-    that the text gives to this name. It only says more if its name does ("George Stewart, 9th
-    Seigneur d'Aubigny"). Nor does an open relation contradict where a pattern knows better.
+    A mirrored edge fills a gap and never contradicts: neither the edge it mirrors nor one that the
+    text states for this name. It is preferred only if its name is more specific ("George Stewart,
+    9th Seigneur d'Aubigny"). Open relations do not contradict those found by a pattern.
     """
     stated = [edge for edge in edges if edge.link != "context"]
     if stated:
@@ -404,9 +405,9 @@ def _fullest(edges: Sequence[Triple]) -> Triple | None:
 
 
 def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
-    """The graph of the triples that can be true.
+    """The graph of the plausible triples.
 
-    Marriages and siblings also lead back, and what is led by someone is what that one leads.
+    Marriages and siblings also get the reverse edge, and so do verbs: "is led by" and "leads".
     """
     kept = list(triples)
     years: dict[tuple[str, str], int] = {}
@@ -420,7 +421,7 @@ def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
 
 
 def _led_back(triples: Iterable[Triple], pages: PageIndex) -> Iterator[Triple]:
-    """The edges from object to subject: a wife's husband, and the passive of an open relation."""
+    """The edges from object to subject: a wife's husband, and the inverse of an open relation."""
     for one in triples:
         relation = get_relation(one.relation).back
         back = relation if one.object in pages.by_title else ""
@@ -439,9 +440,9 @@ def _is_possible(
     pages: PageIndex,
     stated: Collection[tuple[str, str]],
 ) -> bool:
-    """Whether dates and professions of both ends allow it: a namesake is somebody else.
+    """Whether dates and professions of both ends allow the triple; if not, it is a namesake.
 
-    Where dates are missing, one who is also said to be related to the other is no namesake.
+    If dates are missing, someone otherwise related to the other end is not a namesake.
     """
     page = pages.by_title.get(triple.object)
     if page is None or page.kind != "person":
@@ -454,7 +455,7 @@ def _is_possible(
     date, least, most = relation.years
     first, second = years.get((triple.subject, date)), years.get((triple.object, "birth date"))
     if first is None or second is None:
-        # Two plain words may be anybody's name; ranks, places and numbers make a name one person's.
+        # Two plain words can be anyone's name; ranks, places and numbers identify one person.
         known = re.search(r",| of |[IVX]{2,}|\d", triple.object) is not None
         known = (
             known or base_title(triple.object).split()[-1] == base_title(triple.subject).split()[-1]
@@ -473,11 +474,11 @@ def shortest_paths(
 ) -> list[ReasoningPath]:
     """One shortest path for each pair of ends that are two to `longest` facts apart.
 
-    Only edges without a rival are followed, so every step has one answer, and each fact comes from
-    its own document.
+    Only unambiguous edges are followed, so every step has one answer, and each fact comes from a
+    different document.
     """
     only = {
-        # Known relations first: of two paths between the same ends, the surer one is kept.
+        # Known relations first: of two paths between the same ends, the more reliable one is kept.
         subject: tuple(sorted(graph.only(subject).values(), key=lambda edge: bool(edge.phrase)))
         for subject in graph.subjects
     }
@@ -492,7 +493,7 @@ def shortest_paths(
 def _paths_from(
     start: str, only: Mapping[str, tuple[Triple, ...]], longest: int
 ) -> Iterator[ReasoningPath]:
-    """Breadth first; a name that was reached by a shorter path is not reached again."""
+    """Breadth-first search; a name reached by a shorter path is not visited again."""
     reached = {start}
     frontier: list[tuple[Triple, ...]] = [()]
     for length in range(1, longest + 1):
@@ -500,7 +501,7 @@ def _paths_from(
         for path in frontier:
             doc_ids = {one.doc_id for one in path}
             for triple in only.get(path[-1].object if path else start, ()):
-                # Paths end at dates and countries; the relation keeps a birth from being a death.
+                # Paths may end at dates and countries; the relation tells a birth from a death.
                 is_name = triple.object in only
                 end = triple.object if is_name else f"{triple.relation}\0{triple.object}"
                 if triple.doc_id not in doc_ids and end not in reached:
@@ -520,8 +521,8 @@ def sample_paths(
 ) -> list[ReasoningPath]:
     """At most `per_hop` paths of each length, drawn evenly over their chains of relations.
 
-    Chains of known relations alone and chains with open ones take turns: most open chains are the
-    only one of their kind, and would fill the quota. `can_write` leaves out what gives no question.
+    Chains of known relations and chains with open ones take turns: most open chains are unique and
+    would fill the quota. `can_write` excludes paths that give no question.
     """
     groups: dict[tuple[str, ...], list[ReasoningPath]] = defaultdict(list)
     for path in paths:
@@ -539,7 +540,7 @@ def sample_paths(
 
 
 def _in_turn(orders: Iterable[Iterable[T]]) -> Iterator[T]:
-    """One of each, then the next of each."""
+    """One item from each, then the next from each."""
     rounds = chain.from_iterable(zip_longest(*orders))
     return (one for one in rounds if one is not None)
 

@@ -1,13 +1,13 @@
-"""What a text states by its layout: key-value lines, tables, headings, definitions, manual pages.
+"""Facts from a text's layout: key-value lines, tables, headings, definitions, manual pages.
 
     Owner: Mira Holt                the line's subject is the heading or title above it
     | service | port |              the first column has the subjects, the header the relations
     ls - list directory contents    the NAME of a manual page
     -a, --all   do not ignore ...   an option of a manual page
 
-`read_layout` returns these facts and the prose that is left, paragraph by paragraph, so that a
-heading or a row never runs into a sentence. Where the subject is not sure there is no fact: a chat
-line ("Anna: can you call me?") looks like a key and a value, too. One pass, linear in the text.
+`read_layout` returns these facts and the remaining prose, paragraph by paragraph, so that a heading
+or a row never runs into a sentence. If the subject is uncertain there is no fact: a chat line
+("Anna: can you call me?") also looks like a key and a value. One pass, linear in the text.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from suffice.text import date_mentions, title_key, tokens
 from suffice.types import Document
 
 MAX_VALUE_WORDS = 14
-MAX_LINE, MAX_OPTION = 2_000, 80  # characters; what is longer is prose, or no option
-MAX_COLUMNS, MAX_ROWS, MAX_FACTS = 24, 2_000, 4_000  # of one document
+MAX_LINE, MAX_OPTION = 2_000, 80  # characters; longer lines are prose, longer options invalid
+MAX_COLUMNS, MAX_ROWS, MAX_FACTS = 24, 2_000, 4_000  # per document
 
 
 class LayoutFact(NamedTuple):
@@ -73,12 +73,12 @@ _OPENS_SENTENCE = frozenset(
 
 
 def plain(text: str) -> str:
-    """Text without the marks of markdown: emphasis, code and link targets."""
+    """Text without markdown: emphasis, code marks and link targets."""
     return " ".join(_MARKS.sub("", _LINK.sub(r"\1", text)).split())
 
 
 def read_layout(document: Document, keys: Collection[str] = ()) -> Layout:
-    """The facts and the prose of a document. `keys` are the corpus's own words for properties."""
+    """The facts and prose of a document. `keys` are the corpus's own words for properties."""
     lines = document.text.splitlines()
     if _is_manual(lines):
         return _read_manual(document.title.strip(), lines)
@@ -88,17 +88,17 @@ def read_layout(document: Document, keys: Collection[str] = ()) -> Layout:
 
 
 def is_value(text: str) -> bool:
-    """Whether this is a value rather than a sentence, a question or nothing."""
+    """Whether this is a value and not a sentence, a question or empty."""
     found = text.split()
     if not 1 <= len(found) <= MAX_VALUE_WORDS or text.endswith(("?", "!", ":", "...", "…")):
         return False
     first = found[0].casefold().strip(",.")
     if first in ("i", "we", "you", "he", "she", "they", "it", "this", "that", "see", "please"):
         return False
-    if text.endswith(",") or text.count("(") != text.count(")"):  # the line goes on
+    if text.endswith(",") or text.count("(") != text.count(")"):  # the line continues
         return False
     if re.fullmatch(r"[\d\s.,+%±n=-]+[\[(/][\d\s.,+%±n=/\[\]()-]+", text):
-        return False  # several figures in a cell
+        return False  # several numbers in a cell
     if len(found) > 3 and _FINITE & {word.casefold() for word in found}:
         return False  # "Destination: Dewsbury is a film"
     empty = title_key(text) in _NO_VALUES
@@ -106,10 +106,9 @@ def is_value(text: str) -> bool:
 
 
 def is_key(text: str, keys: Collection[str]) -> bool:
-    """Whether this is a word for a property, not the name of a speaker or of a part.
+    """Whether this is a property and not the name of a speaker or of a part.
 
-    It ends in a well-known word for a property, or the corpus has it before a colon in several
-    documents (`keys`).
+    It ends in a common word for a property, or occurs before a colon in several documents (`keys`).
     """
     found = text.split()
     small = [word.casefold() for word in found]
@@ -127,9 +126,9 @@ class _Reader:
         self.title, self.keys = title, keys
         self.layout = Layout()
         self.subject = title if is_subject(title) else ""
-        self._open: list[str] = []  # lines of the paragraph
+        self._open: list[str] = []  # lines of the current paragraph
         self._record: list[tuple[str, str, str]] = []  # key, value, line
-        self._rows: Counter[str] = Counter()  # in how many tables each row is
+        self._rows: Counter[str] = Counter()  # in how many tables each row occurs
 
     def read(self, lines: Sequence[str]) -> Layout:
         at, fenced = 0, False
@@ -196,13 +195,13 @@ class _Reader:
         self._open.append(plain(body))
 
     def _pairs(self, body: str) -> list[tuple[str, str]]:
-        """All of "Owner: Mira Holt; port: 8080", or nothing."""
+        """All pairs in "Owner: Mira Holt; port: 8080", or none."""
         found = []
         for part in _SPLIT.split(body):
             match = _KEY_VALUE.match(part)
             if match is None or not is_key(match["key"], self.keys):
                 return []
-            if match["value"].rstrip().endswith(","):  # the line goes on
+            if match["value"].rstrip().endswith(","):  # the line continues
                 return []
             value = match["value"].strip().rstrip(".;").strip("\"“”'")
             if not is_value(value) or ": " in value:
@@ -216,7 +215,7 @@ class _Reader:
             self._open = []
 
     def _end_record(self) -> None:
-        """The facts of adjoining key-value lines: of the thing that one of them names, if one."""
+        """Add the facts of adjacent key-value lines, about the thing that one of them may name."""
         record, self._record = self._record, []
         if not record:
             return
@@ -238,13 +237,13 @@ class _Reader:
         good = [bool(name) and _is_column(name) for name in names]
         ruled = len(body) < len(rows) - 1
         if not ruled and not any(_is_property(name, self.keys) for name in header):
-            return  # the first line is a row like the others
+            return  # no header: the first line is an ordinary row
         shares = [_are_shares([_cells(row)[at + 1] for row in body]) for at in range(len(names))]
-        if sum(shares) > 2:  # results of an experiment mean nothing without the table's caption
+        if sum(shares) > 2:  # experiment results mean nothing without the table's caption
             good = [ok and not share for ok, share in zip(good, shares)]
         firsts = [plain(cells[0]) for row in body if (cells := _cells(row))]
         if not any(good) or len(set(firsts)) < len(firsts) or not 2 <= len(header) <= MAX_COLUMNS:
-            return  # a first column with repeats names no rows
+            return  # a first column with duplicates does not identify rows
         for name in {*firsts}:
             self._rows[name] += 1
         for row in body[:MAX_ROWS]:
@@ -257,9 +256,9 @@ class _Reader:
             )
 
     def _drop_speakers(self) -> None:
-        """A key that the document gives one subject several times is a speaker, or a list.
+        """Drop keys with several values for one subject: they are speakers or lists.
 
-        And what is a row of several tables has facts that only their captions tell apart.
+        Also drop rows that occur in several tables, whose facts only the captions tell apart.
         """
         seen: dict[tuple[str, str], set[str]] = {}
         for fact in self.layout.facts:
@@ -273,13 +272,13 @@ class _Reader:
 
 
 def relation_of(key: str) -> str:
-    """A key or a column as a relation: "Default port" is "default port", "URL" stays."""
+    """A key or column as a relation: "Default port" becomes "default port", "URL" stays."""
     words = [word if word.isupper() and len(word) > 1 else word.casefold() for word in key.split()]
     return " ".join(words)
 
 
 def is_subject(text: str) -> bool:
-    """Whether a title, heading or first cell names one thing: short, no sentence, no section."""
+    """Whether a title, heading or first cell names one thing: short, not a sentence or section."""
     words = text.split()
     if not 1 <= len(words) <= 6 or len(text) > 60 or text.endswith(("?", "!", ":", ".", "…")):
         return False
@@ -295,9 +294,9 @@ def is_subject(text: str) -> bool:
 
 
 def is_named(text: str) -> bool:
-    """Whether a cell names a thing outside its table, too: a name or a code, not "Tue"."""
+    """Whether a cell is a name also outside its table: a name or a code, not "Tue"."""
     days = {name[:size] for name in (*WEEKDAYS, *MONTHS) for size in (3, 4, len(name))}
-    if (text[:1].isdigit() and " " in text) or ", " in text:  # "2 hops"; several things
+    if (text[:1].isdigit() and " " in text) or ", " in text:  # "2 hops", or several things
         return False
     coded = re.search(r"[A-Za-z]", text) and re.search(r"\d|[a-z][_/.-][a-z]|[a-z]\(", text)
     words = text.split()
@@ -332,7 +331,7 @@ def _cells(row: str) -> list[str]:
 
 
 def _table_lines(lines: Sequence[str], start: int) -> int:
-    """How many lines from here are a table: at least two rows, as many cells in each."""
+    """How many lines from here form a table: at least two rows with equally many cells."""
     width = len(_cells(lines[start]))
     if width < 2:
         return 0
@@ -408,7 +407,7 @@ def _read_footer(subject: str, package: str, date: str, layout: Layout) -> None:
 def _read_section(subject: str, blocks: Sequence[tuple[int, str]], layout: Layout) -> None:
     options: dict[str, list[tuple[str, str]]] = {}
     for at, (indent, text) in enumerate(blocks):
-        # "-c     with -lt: sort by" has the option and its words in one line.
+        # "-c     with -lt: sort by" has the option and its description on one line.
         option, _, said = (part.strip() for part in text.partition("   "))
         if not said and at + 1 < len(blocks) and blocks[at + 1][0] > indent:
             said = blocks[at + 1][1]
@@ -429,7 +428,7 @@ def _read_section(subject: str, blocks: Sequence[tuple[int, str]], layout: Layou
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Lines of one indent that follow each other, as one text, with their indent."""
+    """Consecutive lines of the same indent as one text, with their indent."""
     indent, held = -1, list[str]()
     for line in [*lines, ""]:
         here = len(line) - len(line.lstrip()) if line.strip() else -1

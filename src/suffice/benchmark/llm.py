@@ -1,15 +1,14 @@
-"""The stages by a language model, and a client that does not trust the model with the run.
+"""Stages that use a language model, and a client that does not let the model break the run.
 
-The model proposes, the text decides: a claim must say what its sentence says, the ends of a triple
-must be in its claim, a group may only have names that were given, a question must not name what it
-asks for, nor what lies in between. Whatever fails is left out.
+What the model proposes is checked against the text: a claim must say what its sentence says, both
+ends of a triple must be in its claim, a group may only contain given names, and a question must not
+name its answer or an intermediate step. Whatever fails is dropped.
 
-An answer is JSON that fits a schema. One that cannot be used is asked for once more with a
-reminder, then given up: one lost item is no reason to stop. A server that fails several times in a
-row is: the run ends with an error, and since answers are cached
-(`integrations.openai.CachedModel`), the same command continues where it was. Every request is
-counted, and a budget ends the run before it is overdrawn. With `fallback`, rules do what the model
-cannot.
+An answer is JSON that matches a schema. After an unusable answer, the request is repeated once with
+a reminder, then skipped: one lost item is no reason to stop. If the server fails several times in a
+row, the run ends with an error. Answers are cached (`integrations.openai.CachedModel`), so the same
+command resumes the run. Every request is counted, and the run ends before it exceeds its budget.
+With `fallback`, rules replace the model where it fails.
 """
 
 from __future__ import annotations
@@ -50,15 +49,15 @@ from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
 
 T = TypeVar("T")
-MAX_TIMEOUTS_IN_A_ROW = 3  # each costs a whole wait
-MAX_FAILURES_IN_A_ROW = 12  # of any kind: the model, or a proxy before its server, only rambles
+MAX_TIMEOUTS_IN_A_ROW = 3  # each costs a full time-out
+MAX_FAILURES_IN_A_ROW = 12  # of any kind: the model, or a proxy, returns nothing usable
 EVERY_STAGE = "every stage"
 REMINDER = "\n(Answer with that JSON alone.)"
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt from its file in `benchmark/prompts`, and the schema of the answer."""
+    """A prompt from its file in `benchmark/prompts`, and the JSON schema of the answer."""
 
     name: str
     schema: Mapping[str, Any]
@@ -68,12 +67,12 @@ class Prompt:
         return (FOLDER / "prompts" / f"{self.name}.txt").read_text(encoding="utf-8")
 
     def filled(self, **parts: str) -> str:
-        """The prompt with its blanks filled; quote untrusted texts first (`quote_inline`)."""
+        """The prompt with its blanks filled in; quote untrusted texts first (`quote_inline`)."""
         return Template(self.template).substitute(parts)
 
     @property
     def signature(self) -> str:
-        """Distinguishes this prompt from other versions of it."""
+        """Identifies this version of the prompt."""
         content = f"{self.template}\0{json.dumps(self.schema, sort_keys=True)}"
         return sha256(content.encode()).hexdigest()[:12]
 
@@ -83,9 +82,9 @@ class BudgetSpentError(ModelError):
 
 
 class BudgetedModel:
-    """A language model whose requests are counted; beyond its budget it raises BudgetSpentError.
+    """A language model whose requests are counted; raises BudgetSpentError beyond its budget.
 
-    It belongs inside a cache, not around one: a cached answer costs nothing.
+    Put it inside a cache, not around one: cached answers cost nothing.
     """
 
     def __init__(self, model: LanguageModel, budget: Budget | None = None) -> None:
@@ -107,7 +106,7 @@ class BudgetedModel:
         return self.usage.complete(self.model, prompt, schema)
 
     def line(self) -> str:
-        """For a terminal."""
+        """The usage as a line for a terminal."""
         usage = self.usage
         price = f", cost {usage.money:.4f}" if usage.budget.prices != Prices() else ""
         return (
@@ -130,23 +129,23 @@ class LLMClient:
         self.model, self.fallback, self.retries, self.progress = model, fallback, retries, progress
         self.name = component_name(model)
         self.given_up: Counter[str] = Counter()  # prompt -> items without a usable answer
-        self.disabled: dict[str, str] = {}  # prompt -> why the model is no longer asked
+        self.disabled: dict[str, str] = {}  # prompt -> why the model is no longer called
         self._timeouts = 0  # in a row
         self._failures: list[tuple[Prompt, str]] = []  # of any kind, in a row
 
     @property
     def signature(self) -> str:
-        """Who answers: what rules may have filled in is not what the model said."""
+        """Identifies who answers; with a fallback, some answers may come from rules."""
         return f"{self.name}, or rules" if self.fallback else self.name
 
     def ask(self, prompt: Prompt, text: str, parse: Callable[[Any], T]) -> T | None:
-        """What `parse` makes of the answer; None if no answer is usable, or if rules continue.
+        """The parsed answer; None if no answer is usable, or if rules take over.
 
-        `parse` raises ValueError, KeyError or TypeError for an answer that it cannot use.
-        ModelError: the server does not answer, or the budget is spent.
+        `parse` raises ValueError, KeyError or TypeError for an unusable answer. ModelError: the
+        server does not respond, or the budget is spent.
         """
         if self._failures and self._failures[0][0].name != prompt.name:
-            self._failures.clear()  # a model that fails in one stage may do well in another
+            self._failures.clear()  # a model that fails in one stage may work in another
         for attempt in range(self.retries + 1):
             if prompt.name in self.disabled or EVERY_STAGE in self.disabled:
                 return None
@@ -174,7 +173,7 @@ class LLMClient:
                 self.progress(what, done, len(items))
 
     def _handle(self, error: ModelError) -> None:
-        """Count a failure; too many in a row end the run, unless rules may continue."""
+        """Count a failure; too many in a row end the run, unless rules take over."""
         self._timeouts = self._timeouts + 1 if error.retryable else 0
         count, spent = len(self._failures), isinstance(error, BudgetSpentError)
         is_dead = spent or self._timeouts >= MAX_TIMEOUTS_IN_A_ROW
@@ -195,7 +194,7 @@ class LLMClient:
             ) from error
 
     def _forget_failures(self) -> None:
-        """A cache must not keep what ended the run, or it would end so again."""
+        """Remove the failures from the cache, or the next run would end the same way."""
         if (forget := getattr(self.model, "forget", None)) is not None:
             for prompt, request in self._failures:
                 forget([request], schema=prompt.schema)
@@ -204,10 +203,10 @@ class LLMClient:
 
 # ----------------------------------------------------------------------------------------- schemas
 
-MAX_SENTENCES = 20  # of a document: later ones are rarely about its subject
+MAX_SENTENCES = 20  # per document: later ones are rarely about its subject
 CLAIMS_PER_REQUEST = 10  # for triples, as in the paper
 TRIPLES_PER_REQUEST = 20  # for equivalences: each has two names
-MAX_ITEMS = 24  # in one list of an answer: a small model might never close the bracket
+MAX_ITEMS = 24  # in one list: a small model might never close the bracket
 
 Schema = Mapping[str, Any]
 
@@ -252,7 +251,7 @@ def _contains(text: str, name: str) -> bool:
 
 
 class ModelClaims:
-    """Claims by a model, checked against their sentence: by words if possible, else by asking."""
+    """Claims by a model, checked against their sentence by words, or else by the model."""
 
     CLAIM = _object(sentence=_NUMBER, claim=_TEXT)
     PROMPT = Prompt("claims", _object(claims=_list(CLAIM, most=MAX_SENTENCES)))
@@ -274,7 +273,7 @@ class ModelClaims:
             return ()
         listed = _numbered([text for _, text in numbered])
         request = self.PROMPT.filled(title=quote_inline(title or "(none)"), sentences=listed)
-        # No more claims than sentences: a small model would go on until its JSON has no end.
+        # No more claims than sentences, or a small model may continue forever.
         schema = _object(claims=_list(self.CLAIM, most=len(numbered)))
         prompt = replace(self.PROMPT, schema=schema)
         found = self.client.ask(prompt, request, partial(_parse_claims, count=len(numbered)))
@@ -289,7 +288,7 @@ class ModelClaims:
         return self._consistent(claims, title)
 
     def _consistent(self, claims: Sequence[Claim], title: str) -> list[Claim]:
-        """Those that say what their sentence says. The model is asked only about new words."""
+        """The claims that agree with their sentence. The model is asked only about new words."""
         kept = {one.claim_id for one in claims if is_consistent(one.text, one.sentence, title)}
         doubtful = [one for one in claims if one.claim_id not in kept]
         if doubtful:
@@ -306,7 +305,7 @@ class ModelClaims:
 
 
 def _parse_claims(answer: Any, count: int) -> dict[int, str]:
-    """Position of the sentence -> claim, the first of each; other positions are dropped."""
+    """Sentence position -> claim, the first for each; invalid positions are dropped."""
     found: dict[int, str] = {}
     for one in answer["claims"]:
         at, text = int(one["sentence"]) - 1, " ".join(str(one["claim"]).split())
@@ -316,13 +315,13 @@ def _parse_claims(answer: Any, count: int) -> dict[int, str]:
 
 
 def _is_grounded(claim: Claim, title: str) -> bool:
-    """Whether half of the claim's words are in its sentence: a model may agree to everything."""
+    """Whether half of the claim's words are in its sentence: a model may agree to anything."""
     words = set(tokens(claim.text)) - set(tokens(title))
     return not words or len(words & set(tokens(claim.sentence))) >= len(words) / 2
 
 
 class ModelTriples:
-    """Triples by a model; `pages` turns names into titles, `relations` limits the relations."""
+    """Triples by a model; `pages` maps names to titles, `relations` limits the relations."""
 
     def __init__(
         self,
@@ -350,7 +349,7 @@ class ModelTriples:
         found = self.client.ask(self.prompt, request, lambda answer: self._parse(answer, claims))
         if found is None:
             return [()] * len(claims) if self.rules is None else self.rules.triples(claims)
-        # Triples of a claim that share subject and relation are marked: none has *the* object.
+        # Mark triples of a claim that share subject and relation: none has a unique object.
         ends = [Counter((one.subject, one.relation) for one in triples) for triples in found]
         return [
             tuple(replace(one, several=same[one.subject, one.relation] > 1) for one in triples)
@@ -382,7 +381,7 @@ class ModelTriples:
 
 
 class ModelEquivalences:
-    """Which names of a cluster are the same, by a model."""
+    """Equivalent names in a cluster, by a model."""
 
     GROUP = _object(names=_list(_NAME, most=8, least=2), always=_YES)
     PROMPT = Prompt("equivalences", _object(groups=_list(GROUP)))
@@ -412,7 +411,7 @@ class ModelEquivalences:
 
 
 def _parse_groups(answer: Any, names: Sequence[str], cluster: int) -> list[Equivalence]:
-    """Groups of at least two given names, each name in one group; the longest name is chosen."""
+    """Groups of at least two given names, each name in one group; the longest is the main name."""
     free = {_inline(name): name for name in names}
     found = []
     for group in answer["groups"]:
@@ -456,7 +455,7 @@ class ModelQuestions:
 
 
 def _parse_question(answer: Any, path: ReasoningPath) -> str:
-    """The question, if it names the start, asks for the end and gives no name in between away."""
+    """The question if it names the start, asks for the end and names nothing in between."""
     text, reply = " ".join(str(answer["question"]).split()), str(answer["answer"])
     start, end = (base_title(name) for name in path.ends)
     if not text.endswith("?") or len(text.split()) < 4:
@@ -472,7 +471,7 @@ def _parse_question(answer: Any, path: ReasoningPath) -> str:
 
 
 class ModelJudge:
-    """Whether a question is clear by itself, by a model; only what `before` lets pass is asked."""
+    """A model judges whether a question is clear; it is only asked about what `before` accepts."""
 
     PROMPT = Prompt("validation", _object(clear=_YES))
 
@@ -504,10 +503,10 @@ LLM_STAGES = ("claims", "triples", "equivalences", "questions", "validation")
 
 
 def make_llm_stages(client: LLMClient, chosen: Collection[str] = LLM_STAGES) -> Stages:
-    """The stages of a run, the chosen ones by the model and the others by rules.
+    """The stages of a run: the chosen ones by the model, the others by rules.
 
-    Rules can only ask about relations they know: if they write the questions, the model may only
-    use those.
+    Rules can only word relations they know. If rules write the questions, the model may only use
+    those relations.
     """
     for name in chosen:
         if name not in LLM_STAGES:

@@ -1,8 +1,8 @@
-"""Look-alike twins: a needed document is there, but speaks of something else.
+"""Look-alike twins: a needed document is replaced by a copy about something else.
 
 "Team Tern is led by Mira Holt" becomes "Team Plover is led by Mira Holt", "Kestrel 2.4" becomes
-"Kestrel 2.5". The copy is about as near to the question as the document was, and does not answer
-it. A gate must tell the two apart; the words alone hardly do.
+"Kestrel 2.5". The copy is about as similar to the question as the document, but does not answer it.
+A gate must tell the two apart, and words alone hardly do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def other_subjects(questions: Iterable[GeneratedQuestion]) -> dict[str, list[str]]:
-    """Relation -> the subjects that questions have it of: what one may be taken for."""
+    """Relation -> the subjects it has in the questions: candidates to replace one another."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for question in questions:
         for path in question.paths:
@@ -39,7 +39,7 @@ def look_alike(
     *,
     seed: int = 42,
 ) -> tuple[DocId, Document] | None:
-    """A needed document and its changed copy; None where no name in it can be changed."""
+    """A needed document and its changed copy; None if no name in it can be changed."""
     triples = [one for path in question.paths for one in path.triples]
     for triple in seeded_order(
         triples, lambda one: f"like {question.question_id} {one.doc_id}", seed
@@ -55,7 +55,7 @@ def look_alike(
 def _substitutes(
     triple: Triple, others: Sequence[str], question: GeneratedQuestion, seed: int
 ) -> Iterable[str]:
-    """Another number in the name, else other names that have the same relation."""
+    """Another number in the name, else other names with the same relation."""
     name = triple.subject
     if match := _DIGITS.search(base_title(name)):
         larger = str(int(match.group()) + 1).zfill(len(match.group()))
@@ -66,13 +66,13 @@ def _substitutes(
 
 
 def _rename(document: Document, name: str, other: str) -> Document | None:
-    """The document about something else; None where the name is not in it, or would stay in it."""
+    """The document about something else; None if it lacks the name, or the name would remain."""
     old, new = base_title(name), base_title(other)
     pattern = re.compile(rf"(?<![\w-]){re.escape(old)}(?![\w-])", re.IGNORECASE)
     title, in_title = pattern.subn(lambda _: new, document.title)
     text, in_text = pattern.subn(lambda _: new, document.text)
     last = old.split()[-1]
-    if " " in old and last[:1].isupper() and last.isalpha():  # a surname that stands alone later
+    if " " in old and last[:1].isupper() and last.isalpha():  # a surname used alone later
         text = re.sub(rf"\b{re.escape(last)}\b", lambda _: new.split()[-1], text)
     whole = f" {' '.join(title_words(f'{title} {text}')).casefold()} "
     stays = f" {title_key(old)} " in whole

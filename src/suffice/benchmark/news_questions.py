@@ -1,4 +1,4 @@
-"""Questions across outlets: who did or said what, according to whom, and which report came first.
+"""Questions across outlets: who did or said what according to whom, and which report came first.
 
     across     Which company, according to The Herald, bought Plover and, as The Post reports, ...?
     temporal   Did The Herald report that Kestrel bought Plover before The Post reported that ...?
@@ -6,7 +6,7 @@
     single     According to The Herald, who said that the port will close?
 
 They need documents with a `source`, and for the order a `published_at`. A question across outlets
-asks for everything that it repeats: its evidence is complete only with every report.
+asks about everything it repeats: its evidence is complete only with every report.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from suffice.text import names, title_key
 from suffice.types import DocId, Document
 
 MAX_CLAIM_WORDS = 30
-MAX_PARTNERS = 4  # facts of one subject that each fact is paired with
+MAX_PARTNERS = 4  # facts of the same subject paired with each fact
 MAX_REPORTS, MIN_REPORT_WORDS, MAX_REPORT_WORDS = 4, 6, 26
-MAX_NUMBERS = 2  # more are a line of a live score
+MAX_NUMBERS = 2  # more numbers are a live score
 NO_NAMES = frozenset((*MONTHS, *WEEKDAYS, *NATIONALITIES))
 _AUXILIARIES = frozenset("is was are were has have had will".split())
 _SPEECH = frozenset("said says told tells added adds noted notes explained explains".split())
 _OF_COMPANIES = frozenset(
     ("CEO", "CTO", "CFO", "COO", "founder", "co-founder", "cofounder", "chief executive", "chair")
 )
-# Words that leave open what is meant once the sentence stands alone.
+# Words whose reference is lost when the sentence stands alone.
 _UNCLEAR = re.compile(
     r"\b(?:I|we|you|this|these|those|they|them|here|there|however|former|latter|another|others|"
     r"instead|then|said|says|told|above|below|same|it|aforementioned|yesterday|today|tomorrow)\b"
@@ -50,15 +50,15 @@ _UNCLEAR = re.compile(
 )
 
 
-_WEEKDAY = re.compile(rf",? on (?:{'|'.join(WEEKDAYS)})$")  # of which week?
-# "will cut 400 jobs, its chief executive announced": not its own words
+_WEEKDAY = re.compile(rf",? on (?:{'|'.join(WEEKDAYS)})$")  # unclear which week
+# "will cut 400 jobs, its chief executive announced": not the outlet's own words.
 _ATTRIBUTED = re.compile(r", [^,]+ (?:announced|reported|confirmed|claimed|argued|wrote)$")
 
 
 def write_news_questions(
     facts: Facts, claims: Sequence[Claim], documents: Sequence[Document], *, most: int
 ) -> list[GeneratedQuestion]:
-    """At most `most` of each form."""
+    """Up to `most` questions of each form."""
     by_id = {one.doc_id: one for one in documents if one.source}
     wording = facts.wording
     told = [
@@ -89,7 +89,7 @@ def _said_once(triple: Triple, facts: Facts) -> bool:
 def _pairs(
     told: Sequence[Triple], by_id: Mapping[DocId, Document]
 ) -> Iterator[tuple[Triple, Triple]]:
-    """Two facts of one subject in two articles, of two outlets where there are such."""
+    """Two facts about one subject in two articles, from two outlets if possible."""
     by_subject: dict[str, list[Triple]] = defaultdict(list)
     for one in told:
         by_subject[one.subject].append(one)
@@ -136,7 +136,7 @@ def _across(
 def _which_first(
     one: Triple, other: Triple, by_id: Mapping[DocId, Document], facts: Facts
 ) -> GeneratedQuestion | None:
-    """The order of two reports by the day they were published."""
+    """The order of two reports by publication date."""
     days = [by_id[triple.doc_id].published_at for triple in (one, other)]
     sources = [by_id[triple.doc_id].source for triple in (one, other)]
     if days[0] is None or days[1] is None or days[0] == days[1] or sources[0] == sources[1]:
@@ -155,7 +155,7 @@ _OWN_WORDS = re.compile(r"\b(?:I|we|you|my|our)\b")
 
 
 def _names_something(said: str) -> bool:
-    """Whether words that stand alone have a name: "the work would begin in April" has none."""
+    """Whether a phrase contains a name: "the work would begin in April" does not."""
     return any(not NO_NAMES.intersection(name.split()) for name in names(said))
 
 
@@ -165,7 +165,7 @@ def _speaker(triple: Triple, document: Document, wording: Wording) -> GeneratedQ
         return None
     if is_past(claim.split()[0]) or claim.split()[0] in _AUXILIARIES:
         return None
-    # Words of a quotation stay as they are; a report can be repeated, if it says what it is about.
+    # A quotation is kept as it is; a report can be repeated if it says what it is about.
     reported = triple.phrase.endswith(" that")
     if reported and (_OWN_WORDS.search(claim) or not _names_something(claim)):
         return None
@@ -183,13 +183,13 @@ def _speaker(triple: Triple, document: Document, wording: Wording) -> GeneratedQ
     return make_question(text, base_title(triple.subject), "single", (ReasoningPath((triple,)),))
 
 
-# ------------------------------------------------------------- what is reported of somebody
+# ------------------------------------------------------------------------- reports about a subject
 
 
 def _write_reports(
     facts: Facts, claims: Sequence[Claim], by_id: Mapping[DocId, Document], most: int
 ) -> list[GeneratedQuestion]:
-    """Sentences about somebody in one to three articles; the question asks who it is."""
+    """Questions from sentences about a subject in one to three articles; they ask who it is."""
     reports: dict[str, dict[DocId, Triple]] = defaultdict(dict)
     outlets = {one.source or "" for one in by_id.values()}
     said_of: dict[str, set[str]] = defaultdict(set)
@@ -235,7 +235,7 @@ def _write_reports(
 def _related(
     reports: Sequence[Triple], kinds: Mapping[str, str], by_id: Mapping[DocId, Document], seed: int
 ) -> Iterator[tuple[Triple, Triple, Triple]]:
-    """Three reports on three of a kind in one category: two to ask about, and one to confuse."""
+    """Three reports on similar subjects in one category: two to ask about, one as a distractor."""
     groups: dict[tuple[str, str], list[Triple]] = defaultdict(list)
     for one in reports:
         groups[by_id[one.doc_id].category or "", kinds[one.subject]].append(one)
@@ -269,7 +269,7 @@ def _both_reported(
 def _groups(
     reports: Sequence[Triple], size: int, by_id: Mapping[DocId, Document], seed: int
 ) -> Iterator[tuple[Triple, ...]]:
-    """Reports of as many outlets, where there are so many; a few groups of each name."""
+    """Groups of reports from more than one outlet; a few groups per name."""
     order = seeded_order(reports, fact_key, seed)
     for start in range(0, min(len(order), size * MAX_PARTNERS) - size + 1, size):
         group = tuple(order[start : start + size])
@@ -280,7 +280,7 @@ def _groups(
 
 
 def _report(claim: Claim, document: Document, terms: CorpusTerms) -> Triple | None:
-    """What a sentence says of the name that it begins with."""
+    """What a sentence says about the name at its start."""
     opening = names_at(claim.text, 0, commas=False)
     if len(opening.names) != 1 or _only_opens(opening.names[0], document.text, terms):
         return None
@@ -302,7 +302,7 @@ def _report(claim: Claim, document: Document, terms: CorpusTerms) -> Triple | No
 
 
 def _only_opens(name: str, text: str, terms: CorpusTerms) -> bool:
-    """Whether a word has its capital from the sentence that it opens: "Hope has been rising"."""
+    """Whether a word is capitalized only because it starts a sentence: "Hope has been rising"."""
     common = name.casefold() in terms.small and not re.search(rf"[\w,] {re.escape(name)}\b", text)
     return common or name in terms.plurals
 
@@ -314,7 +314,7 @@ def _is_finite(word: str) -> bool:
 
 
 def _kind(name: str, reports: Iterable[Triple], people: Collection[str], facts: Facts) -> str:
-    """Whether a name is a person or an organisation, by all that is known; "" if nothing tells."""
+    """Whether a name is a person or an organisation, from all that is known; "" if unclear."""
     noun = facts.wording.noun(name, kind_of(name))
     if noun in ("person", "company", "organisation"):
         return noun
@@ -366,7 +366,7 @@ def _ids(pair: tuple[Document, Document, str]) -> str:
 
 
 def _article_pairs(documents: Iterable[Document]) -> Iterator[tuple[Document, Document, str]]:
-    """Articles of two outlets and two days whose titles share a name, and the name."""
+    """Articles from two outlets and two days whose titles share a name, and the name."""
     by_name: dict[str, list[Document]] = defaultdict(list)
     for one in documents:
         good = not re.search(r"[\"|]", one.title) and 3 <= len(one.title.split()) <= 20

@@ -1,14 +1,14 @@
-"""Open relations: subject, relation phrase and object of any sentence, without a list of relations.
+"""Open relations: subject, relation phrase and object of a sentence, without a list of relations.
 
     Team Tern is led by Mira Holt.          Team Tern   led by       Mira Holt
     Mira Holt leads Team Tern.              Mira Holt   leads        Team Tern
     The default port of Atlas is 5432.      Atlas       default port 5432
     "It works," said Mira Holt.             Mira Holt   said         It works
 
-A clause is read from its start: a subject, a verb group of `verbs.toml`, an object that ends where
-a clause may end. What does not fit is not read; a sentence with a negation, a modal or a condition
-states nothing. The relation is written in one form: the third person of a verb ("leads"), or its
-participle with the preposition ("led by"), so `inverse` finds one from the other.
+A clause is parsed from its start: a subject, a verb group from `verbs.toml`, and an object that
+ends where a clause may end. Anything else is skipped; a sentence with a negation, a modal or a
+condition states nothing. Relations are normalized to the third person of a verb ("leads"), or its
+participle with the preposition ("led by"), so that `inverse` derives one from the other.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _DATA = read_toml(FOLDER / "verbs.toml")
 
 
 class Verb(NamedTuple):
-    """A verb in the forms that a relation is written in."""
+    """A verb in the forms that relations use."""
 
     third: str  # "leads"
     participle: str  # "led"
@@ -124,8 +124,8 @@ _SPEECH = frozenset(
 def relation_name(relation: str, kind: str = "", *, listed: bool = False) -> str:
     """The name in relations.toml of an open relation to an object of this kind, or the relation.
 
-    Words that relations.toml uses for something narrower are written otherwise. `listed` is a key
-    of a table or a list: "Team: Tern".
+    Words that relations.toml uses in a narrower sense are renamed. `listed`: the relation is a key
+    in a table or a list ("Team: Tern").
     """
     if not listed and kind == "date":
         return _DATES.get(relation, relation)
@@ -136,7 +136,7 @@ def relation_name(relation: str, kind: str = "", *, listed: bool = False) -> str
 def inverse(relation: str) -> str:
     """The relation from the object to the subject: "leads" and "led by"; "" if it has none.
 
-    Only for verbs with one agent: a country that was visited by someone has other visitors.
+    Only for verbs with a single agent: a country visited by someone has other visitors too.
     """
     if relation.endswith(" by"):
         verb = _BY_PARTICIPLE.get(relation.removesuffix(" by"))
@@ -145,7 +145,7 @@ def inverse(relation: str) -> str:
     return relation_name(f"{verb.participle} by") if verb else ""
 
 
-# One may have several, and a text that names one does not say that there are no others.
+# People may have several of these, and a text that names one does not exclude others.
 KIN = frozenset(
     "son daughter child brother sister sibling cousin nephew niece uncle aunt grandson "
     "granddaughter grandchild relative descendant ancestor friend colleague student pupil".split()
@@ -154,9 +154,9 @@ _ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 def is_functional(relation: str, kind: str) -> bool:
-    """Whether a thing has one such object, also where a text names only one.
+    """Whether a subject has only one such object, even if a text names just one.
 
-    "Led by", "default port" and a day have one; "visits" and "a member of" may have many.
+    "Led by", "default port" and a date have one; "visits" and "a member of" may have many.
     """
     if relation.endswith(" by"):
         return inverse(relation) != ""
@@ -206,7 +206,7 @@ _CODE = re.compile(
 
 
 def kind_of(name: str, page_kind: str = "") -> str:
-    """What an object is: date, amount, version, id, person, place, organisation, thing or ""."""
+    """An object's kind: date, amount, version, id, person, place, organisation, thing or ""."""
     for kind, pattern in (("date", _DATE), ("version", _VERSION), ("amount", _AMOUNT)):
         if pattern.fullmatch(name):
             return kind
@@ -252,10 +252,10 @@ _PARTICLES = frozenset("up out over off down".split())
 _DAYS = frozenset(
     (*WEEKDAYS, *(f"{day}s" for day in WEEKDAYS), *MONTHS, *(month[:3] for month in MONTHS), "Sept")
 )
-# Where a clause may end, so that an object before it is whole.
+# Where a clause may end, so that the object before it is complete.
 _STRICT_END = re.compile(r"\s*(?:$|[.;:!?)–—](?:\s|$|[\"”])|,(?=\s)|[\"”]|\((?!s\)))")
 _END = re.compile(rf"{_STRICT_END.pattern}| {any_of('after_name')}\b")
-# Words that open another clause, or point elsewhere: an object does not go on over them.
+# Words that open another clause or refer elsewhere: an object ends before them.
 _CLAUSE = frozenset(
     "which that who whose whom when where while because if is was are were has have had will would"
     " can could may should must not so than but unless though although once as it them him her he"
@@ -333,9 +333,9 @@ _WHOSE = re.compile(r"(?:['’]s|(?<=s)['’]) (?P<rest>[a-z]\S* .*)")
 def open_relations(
     text: str, subject: str = "", terms: CorpusTerms = NO_TERMS
 ) -> Iterator[OpenMatch]:
-    """Everything that a sentence states openly.
+    """All open relations that a sentence states.
 
-    `subject` is what the sentence is known to be about: its text opens with that name. `terms` is
+    `subject` is what the sentence is known to be about: its text starts with that name. `terms` is
     the vocabulary of the corpus.
     """
     terms = replace(terms, page=subject) if subject else terms
@@ -363,7 +363,7 @@ def _roles(text: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
 
 
 def _is_common(place: str, terms: CorpusTerms) -> bool:
-    """Whether this names no organisation: "French AI researcher", "Head coach", "Monday"."""
+    """Whether this is not an organisation: "French AI researcher", "Head coach", "Monday"."""
     words = place.split()
     small = len(words) == 1 and words[0].casefold() in terms.small | ROLES
     small = small or words[0].casefold().startswith(("then-", "ex-", "former"))
@@ -375,7 +375,7 @@ def _lowered(role: str) -> str:
 
 
 def _without_openers(name: str) -> str:
-    """The name without words that only open a sentence; "" if one word of a person's is left."""
+    """The name without sentence openers; "" if only one word is left after removing some."""
     words = name.split()
     while words and words[0].casefold() in FUNCTION_WORDS:
         words.pop(0)
@@ -401,7 +401,7 @@ def _speech(text: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
 
 
 def _is_whole(quote: str) -> bool:
-    """Whether this is a sentence, not some words of one."""
+    """Whether a quote is a whole sentence."""
     return len(quote.split()) > 3 and not quote[0].islower()
 
 
@@ -412,7 +412,7 @@ def _is_speaker(name: str, terms: CorpusTerms) -> bool:
 
 
 def _stripped(name: str) -> str:
-    """A person's name without "'s" and without what the person is: "Prime Minister"."""
+    """A person's name without "'s" and without a title such as "Prime Minister"."""
     words = re.sub(r"['’]s?$", "", name).strip(" ,.").split()
     if kind_of(" ".join(words)) == "organisation":  # the Australian Retailers Association
         return " ".join(words)
@@ -456,7 +456,7 @@ def _clause(text: str, subject: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
 
 
 def _after_apposition(text: str, at: int) -> int | None:
-    """Where the sentence goes on: "Mira Holt, who joined in 2019, leads"."""
+    """Where the sentence continues after an aside: "Mira Holt, who joined in 2019, leads"."""
     if not text.startswith(", ", at):
         return at
     close = text.find(", ", at + 2)
@@ -467,7 +467,7 @@ def _after_apposition(text: str, at: int) -> int | None:
 
 
 def _happening(subject: str, rest: str) -> Iterator[OpenMatch]:
-    """What is said of something that the subject has: "hiring plan was widened"."""
+    """What happened to something that the subject has: "hiring plan was widened"."""
     words = re.split(r"[,.;:](?=\s|$)|\b(?:in|on|at) (?=[A-Z])", rest, maxsplit=1)[0].split()
     for at in range(1, min(4, len(words))):
         if words[at - 1] in _CLAUSE or words[at - 1] in FUNCTION_WORDS or _ADVERB.match(words[0]):
@@ -477,7 +477,7 @@ def _happening(subject: str, rest: str) -> Iterator[OpenMatch]:
             continue
         said = words[at:]
         after = said[1] if len(said) > 1 else ""
-        # "was widened", "rose by 3%"; "welcomed the decision" did not happen to the mayor.
+        # "was widened" and "rose by 3%" are events; "welcomed the decision" is an act of the mayor.
         passive = said[0] in _BE and after.endswith(("ed", "en", "t"))
         alone = said[0] in _ACTIVE and (
             after in _PREPOSITIONS or not after or _ADVERB.match(after) is not None
@@ -490,9 +490,9 @@ def _happening(subject: str, rest: str) -> Iterator[OpenMatch]:
 
 
 def is_event(relation: str, phrase: str, value: str) -> bool:
-    """Whether something happened to what a noun stands for: "the dividend of X was lifted".
+    """Whether a fact is an event that happened to a noun: "the dividend of X was lifted".
 
-    The words of such a fact end with the verb that opens its object; a list has no verb there.
+    The phrase of such a fact ends with the verb that starts its object; a list has no verb there.
     """
     verb = value.partition(" ")[0]
     return bool(verb) and phrase == f"{relation} {verb}"
@@ -501,7 +501,7 @@ def is_event(relation: str, phrase: str, value: str) -> bool:
 def _attribute(
     subject: str, key: str, rest: str, terms: CorpusTerms, *, literal: bool = False
 ) -> Iterator[OpenMatch]:
-    """The key of a subject is an object: "The owner of Atlas is Mira Holt"."""
+    """A property and its value: "The owner of Atlas is Mira Holt"."""
     words = key.split()
     if words[-1] in _EMPTY_NOUNS | _CLAUSE or words[0] in _EMPTY_NOUNS or words[-1].endswith("ly"):
         return
@@ -521,7 +521,7 @@ def _is_named(name: str, terms: CorpusTerms) -> bool:
 
 
 def _subject_at(text: str, at: int, subject: str, terms: CorpusTerms) -> tuple[str, int]:
-    """The subject that begins here and where it ends; "" if it is not sure."""
+    """The subject that starts here and where it ends; "" if uncertain."""
     if subject and text.startswith(subject, at):
         return subject, at + len(subject)
     after = _DETERMINER.match(text, at)
@@ -541,7 +541,7 @@ def _subject_at(text: str, at: int, subject: str, terms: CorpusTerms) -> tuple[s
 
 
 def _thing_at(text: str, start: int, terms: CorpusTerms) -> str:
-    """What begins here that the corpus names without capitals; "" if nothing."""
+    """The term of the corpus without capitals that starts here; "" if none."""
     words = text[start : start + 80].split(" ", 4)
     for size in range(min(4, len(words) - 1), 0, -1):
         phrase = " ".join(words[:size])
@@ -551,7 +551,7 @@ def _thing_at(text: str, start: int, terms: CorpusTerms) -> str:
 
 
 def _is_subject_name(name: str, terms: CorpusTerms) -> bool:
-    """Whether a name at the start of a sentence is one: its capital alone does not show it."""
+    """Whether a name at the start of a sentence is one; its capital alone does not show it."""
     first = name.split()[0].casefold().strip(",.'’")
     if first in FUNCTION_WORDS or name in NATIONALITIES or name in _DAYS or name in RANKS:
         return False
@@ -587,7 +587,7 @@ def _next_word(text: str, at: int) -> str:
 
 
 def _verb_at(text: str, at: int) -> _VerbGroup | None:
-    """The verb group that begins here, with its particle."""
+    """The verb group that starts here, with its particle."""
     passive = perfect = False
     for count, (word, end) in enumerate(_words_from(text, at)):
         if count > 5:
@@ -644,7 +644,7 @@ def _predicate(subject: str, text: str, at: int, terms: CorpusTerms) -> Iterator
 def _is_the(
     subject: str, text: str, match: re.Match[str], terms: CorpusTerms
 ) -> Iterator[OpenMatch]:
-    """ "Mira Holt is the head of Team Tern": Team Tern has her as its head."""
+    """ "Mira Holt is the head of Team Tern": Team Tern has the head Mira Holt."""
     key = match["key"]
     words = key.split()
     odd = any(word in _PARTICIPLES or word in _CLAUSE or word.endswith("ing") for word in words)
@@ -663,7 +663,7 @@ def _is_the(
 def _second(
     subject: str, group: _VerbGroup, text: str, start: int, end: int, terms: CorpusTerms
 ) -> Iterator[OpenMatch]:
-    """Another object behind the first: "founded in 2003 by Mira Holt", "invested $1 million in"."""
+    """A second object: "founded in 2003 by Mira Holt", "invested $1 million in"."""
     names, at, kind = object_at(text, _skip(text, end), terms, whole=False)
     following = _next_word(text, at)
     if len(names) != 1 or following not in _PREPOSITIONS:
@@ -714,9 +714,9 @@ _VALUES = (("date", _DATE), ("version", _VERSION), ("amount", _AMOUNT), ("id", _
 def object_at(
     text: str, at: int, terms: CorpusTerms, *, whole: bool = True
 ) -> tuple[tuple[str, ...], int, str]:
-    """The objects that begin here, where they end, and what they are: a value, names, a phrase.
+    """The objects that start here, where they end, and their form: a value, names or a phrase.
 
-    A `whole` amount or phrase ends where the clause ends: "7,000 for the first" is not 7,000.
+    A `whole` amount or phrase ends with the clause: "7,000 for the first" is not 7,000.
     """
     nothing = ((), at, "")
     for kind, pattern in _VALUES:
@@ -747,7 +747,7 @@ def _names_at(text: str, start: int) -> tuple[tuple[str, ...], int, str] | None:
     possessive = re.match(r"['’]", text[found.end :]) or re.search(r"['’]s?$", text[: found.end])
     if not names or not good or possessive or not _END.match(text, found.end):
         return None
-    # Without an "and", what follows a comma explains the name before it.
+    # Without an "and", the part after a comma explains the name before it.
     listed = len(names) > 1 and re.search(r" (?:and|&) ", text[start : found.end])
     return (names if listed else names[:1]), found.end, "name"
 

@@ -1,11 +1,11 @@
-"""From a corpus to a benchmark, stage by stage; a stage runs again only when it must.
+"""Build a benchmark from a corpus, stage by stage; stages are cached.
 
     corpus ▸ claims ▸ triples ▸ clusters ▸ knowledge ▸ paths ▸ questions ▸ valid ▸ benchmark
 
-A stage's key is a hash of its settings, of who does it, of the code and of its inputs' keys. A
-stage whose key is on disk is loaded instead of done: a killed run continues where it was, and a
-changed setting reruns only what depends on it. With rules only, the same corpus, settings and seed
-give the same bytes.
+A stage's key is a hash of its settings, its implementation, the code and its inputs' keys. A stage
+whose key is on disk is loaded instead of run: an interrupted run resumes where it stopped, and a
+changed setting reruns only the stages that depend on it. With rules only, the same corpus, settings
+and seed give the same bytes.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ Records = list[dict[str, Any]]
 
 
 class NoQuestionsError(InputError):
-    """The corpus allows no questions."""
+    """The corpus yields no questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ class BenchmarkSettings:
 
 @dataclass(frozen=True)
 class Stages:
-    """Who does the stages that a language model could do, made from the corpus's pages.
+    """Implementations of the stages that a language model could do, made from the corpus's pages.
 
-    A stage's `signature`, if it has one, is part of its key: another model or prompt runs it again.
+    A stage's `signature`, if it has one, is part of its key: another model or prompt reruns it.
     """
 
     claims: Callable[[PageIndex], ClaimExtractor] = lambda pages: RuleClaims(
@@ -132,14 +132,14 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What was built, in numbers, and why questions were dropped."""
+    """The numbers of a built benchmark, and why questions were dropped."""
 
     folder: Path
     counts: Mapping[str, int]  # stage -> items
     by_hops: Mapping[int, int]
     by_kind: Mapping[str, int]
     dropped: Mapping[str, int]
-    done: tuple[str, ...]  # stages that this run did; the others were cached
+    done: tuple[str, ...]  # stages run this time; the others were cached
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "folder": str(self.folder)}
@@ -154,9 +154,9 @@ def build_benchmark(
     progress: Progress | None = None,
     run: JobRunner = run_in_process,
 ) -> Benchmark:
-    """Build the benchmark of a corpus in the folder `out`, or what is missing there.
+    """Build the benchmark of a corpus in the folder `out`, reusing cached stages.
 
-    `run` is where the rules run.
+    `run` executes the jobs of the rules, in this process by default.
     """
     builder = _Builder(
         Path(out),
@@ -168,7 +168,7 @@ def build_benchmark(
     return builder.build(documents)
 
 
-# Stages that take a block at a time, wherever the block runs.
+# Stages that process one block at a time, wherever the block runs.
 
 
 def claim_records(documents: Sequence[Document], extractor: ClaimExtractor) -> Records:
@@ -188,7 +188,7 @@ def question_records(
 
 @dataclass
 class _Builder:
-    """One run over one folder. A stage returns its output and its key."""
+    """One run in one folder. A stage returns its output and its key."""
 
     out: Path
     settings: BenchmarkSettings
@@ -241,7 +241,7 @@ class _Builder:
         return found
 
     def _corpus(self, documents: Iterable[Document]) -> None:
-        """Keep the documents beside what is made of them."""
+        """Store the documents beside the results."""
         digest, lines = hashlib.sha256(), list[str]()
         for document in documents:
             record = document_record(document)
@@ -389,7 +389,7 @@ class _Builder:
 
         def make() -> Iterator[dict[str, Any]]:
             chain = "chain" in settings.forms
-            can_write = getattr(writer, "can_write", None)  # a model may write anything
+            can_write = getattr(writer, "can_write", None)  # a model can write any path
             chosen = (
                 sample_paths(paths, settings.per_hop, seed=seed, can_write=can_write)
                 if chain
@@ -439,7 +439,7 @@ class _Builder:
     def _publish(
         self, documents: Sequence[Document], valid: Sequence[GeneratedQuestion]
     ) -> dict[str, int]:
-        """Write questions.jsonl and twins.jsonl unless they are there for this key; count twins."""
+        """Write questions.jsonl and twins.jsonl unless they exist for this key; count the twins."""
         settings: Any = {
             name: getattr(self.settings, name)
             for name in ("twins", "lookalikes", "seed", "encoder")
@@ -474,7 +474,7 @@ class _Builder:
     def _look_alikes(
         self, valid: Sequence[GeneratedQuestion], documents: Mapping[str, Document]
     ) -> Iterator[dict[str, Any]]:
-        """The same question over a corpus where a changed copy stands for one of its documents."""
+        """The same questions over a corpus where a changed copy replaces a needed document."""
         others, seed = other_subjects(valid), self.settings.seed
         for one in self._draw(valid, "lookalike"):
             if (found := look_alike(one, documents, others, seed=seed)) is not None:
@@ -496,7 +496,7 @@ class _Builder:
     def _in_blocks(
         self, name: str, do: Callable[[Any, Any], Records], stage: object, items: Sequence[Any]
     ) -> Iterator[dict[str, Any]]:
-        """The records of all blocks. A model is called from here, where its cost is counted."""
+        """The records of all blocks. A model is called here, where its cost is counted."""
         run = self.run if _by(stage) == _RULES else run_in_process
         job = Job(f"making {name}", do, stage, key=self._cache.keys[name])
         for done, records in enumerate(run(job, split_into_blocks(items, _BLOCK)), 1):
@@ -509,7 +509,7 @@ def _by(stage: object) -> str:
 
 
 def _twin(question: GeneratedQuestion, seed: int) -> dict[str, Any]:
-    """The same question over a corpus that lacks one of its documents: nothing answers it there."""
+    """The same question over a corpus without one of its documents, so it is unanswerable there."""
     question_id = question.question_id
     order = seeded_order(question.doc_ids, lambda one: f"without {question_id} {one}", seed)
     changed = {"question_id": f"{question_id}-twin", "without": order[0], "twin_of": question_id}

@@ -1,13 +1,13 @@
-"""How a relation is put into questions: known ones by table, open ones by their grammar.
+"""Words for relations in questions: known ones from a table, open ones from their grammar.
 
-An open relation is in the words of its text. Three shapes cover nearly all of them:
+An open relation uses the words of its text. Three shapes cover nearly all of them:
 
     noun      owner, default port    What is the default port of X?      the owner of X
     passive   led by, released on    Who leads X? When was X released?   the person who leads X
     active    supports, reports to   Which team does X report to?        the team that X reports to
 
-What cannot be parsed gets no words, and so no question. `words_of` gives a `Relation` either way:
-the writers of questions do not care where its words come from.
+A relation that cannot be parsed gets no words, and so no question. `words_of` returns a `Relation`
+either way, so the question writers need not know where its words come from.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def _with_words(fields: Mapping[str, Any]) -> Relation:
 
 _KEYS = {name: _with_words(fields) for name, fields in QUESTION_WORDS["keys"].items()}
 _PERSONAL = frozenset("meet marry replace succeed beat defeat hire appoint fire tell".split())
-_OF_ANYTHING = frozenset(("replace", "succeed"))  # people, tools and laws alike
-_PLACED = frozenset("lie stand live sit stay last stop work".split())  # where, how long: no object
+_OF_ANYTHING = frozenset(("replace", "succeed"))  # subjects can be people, tools or laws
+_PLACED = frozenset("lie stand live sit stay last stop work".split())  # take a place or duration
 _MOTION = frozenset("fly move travel relocate go return sail come drive".split())
 MAX_CONFIRMED = 7
-METADATA = ("outlet", "publication date", "page date", "package", "version")  # seldom asked for
+METADATA = ("outlet", "publication date", "page date", "package", "version")  # rarely asked for
 _COMPANY = re.compile(r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Company|Corporation|Group|plc)\b\.?")
 _COUNTED = re.compile(
     r"(?:about |over |up to |at least |at most )?[\d.,]+ (?P<noun>[a-z][a-z -]*s)$"
@@ -67,12 +67,12 @@ _DURATION = re.compile(r"\b(?:second|minute|hour|day|week|month|year|ms)s?$")
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """An open relation, parsed: a `noun`, or a verb, with `participle` in the passive."""
+    """A parsed open relation: a `noun`, or a verb, with `participle` if passive."""
 
     noun: str = ""
-    be: str = ""  # of the passive: is, are, was, were
+    be: str = ""  # passive: is, are, was, were
     participle: str = ""
-    verb: str = ""  # of the active, in the tense of the text
+    verb: str = ""  # active, in the tense of the text
     base: str = ""  # its base form
     do: str = ""  # does, do, did
     rest: str = ""  # particle and preposition: "up with", "by"
@@ -83,13 +83,13 @@ class Predicate:
 
     @property
     def active(self) -> str:
-        """The active voice of "is led by": "leads"."""
+        """The active form of "is led by": "leads"."""
         if self.be in ("was", "were"):
             return past_of(self.participle)
         return third_person(base_form(self.participle))
 
     def clause(self, other: str) -> str:
-        """What is said of the subject: "is led by Y"."""
+        """The predicate about the subject: "is led by Y"."""
         if self.noun:
             return f"has {other} as {self.noun}"
         verb = f"{self.be} {self.participle}" if self.participle else self.verb
@@ -98,7 +98,7 @@ class Predicate:
 
 @lru_cache(maxsize=65_536)
 def parse_relation(relation: str, phrase: str, object_kind: str) -> Predicate | None:
-    """The grammar of an open relation, in its canonical words; the text's words tell the tense."""
+    """The grammar of an open relation from its normalized words; the text gives the tense."""
     relation = relation.removeprefix("listed ")
     words = relation.split()
     letters = re.fullmatch(r"[A-Za-z][A-Za-z'/-]*(?: [A-Za-z][A-Za-z'/-]*)*", relation)
@@ -125,7 +125,7 @@ def parse_relation(relation: str, phrase: str, object_kind: str) -> Predicate | 
     if words[-1] in _PREPOSITIONS:
         article = re.search(rf"\b(an?) {re.escape(relation)}$", phrase)
         name = relation.rpartition(" ")[0]
-        # "the person that X was a son of": a pattern says it better, or nobody does
+        # "the person that X was a son of": patterns word kinship better.
         if not be or is_participle(first) or name.split()[-1] in _KIN:
             return None
         return Predicate(
@@ -137,7 +137,7 @@ def parse_relation(relation: str, phrase: str, object_kind: str) -> Predicate | 
 
 
 def _tense(phrase: str) -> tuple[str, bool]:
-    """The form of "be" in the words of the text, if any, and whether they are in the past."""
+    """The form of "be" in the text's words, if any, and whether they are in the past tense."""
     words = phrase.split()
     be = next((word for word in words if word in ("is", "are", "was", "were")), "")
     if "been" in words:
@@ -152,7 +152,7 @@ def _is_plural(third: str, phrase: str) -> bool:
 
 
 def _past_form(third: str, phrase: str) -> str:
-    """The past tense of a verb, as the text has it, or beside its participle."""
+    """The past tense of a verb, as in the text, or derived from its participle."""
     base = base_form(third)
     said = next((word for word in phrase.split() if is_past(word) and base_form(word) == base), "")
     return past_of(said) if said else past_tense(base)
@@ -162,7 +162,7 @@ def _past_form(third: str, phrase: str) -> str:
 
 
 def type_noun(name: str, kind: str, pages: PageIndex) -> str:
-    """What a name stands for, in a word: by its page, by its own words, or by its kind; else ""."""
+    """A noun for a name: from its page, its own words, or its kind; else ""."""
     page = pages.by_title.get(name)
     if page is not None and page.noun:
         return "person" if page.kind == "person" else page.noun
@@ -188,7 +188,7 @@ _ARTICLE = re.compile(r"(?:the|an?|our|my|his|her|their|its|each|every|all|no)\b
 
 
 def with_article(name: str) -> str:
-    """ "the billing service" for a thing that the text writes in small letters; codes stay bare."""
+    """ "the billing service" for a name in lower case; codes get no article."""
     plain = re.fullmatch(r"[a-z]+(?:[ -][a-z]+)*", name) is not None
     plural = name.endswith("s") and not name.endswith(("ss", "us", "is"))
     part = re.match(r"[a-z]+ of \S", name) is not None  # the middle of Budapest
@@ -201,12 +201,12 @@ _ADVERBIAL = re.compile(
     r"\b(?:to|at|from|outside|inside|ago|during|after|before|with|by|until|under|over|last|next)\b"
 )
 _OPENS_NO_NAME = _PREPOSITIONS | frozenset("is was are has go or and but among".split())
-# What manual pages say of their subject is a sentence, not a name.
+# Manual pages describe their subject with sentences, not names.
 _SENTENCES = re.compile(r"option -|purpose$")
 
 
 def is_clean(triple: Triple) -> bool:
-    """Whether both ends can be things: no verb opens them, and nothing trails behind."""
+    """Whether both ends can be names: no verb at the start, and no trailing words."""
     if not triple.phrase or _SENTENCES.match(triple.relation):
         return True
     if triple.object.split()[:1] in (["Its"], ["its"]) or triple.object.startswith("The same"):
@@ -228,12 +228,12 @@ def is_clean(triple: Triple) -> bool:
 # ---------------------------------------------------------------------------------- the questions
 
 
-# "The same of its text", "The third.": only the row above says of what.
+# "The same of its text", "The third.": only the row above tells what is meant.
 _POINTS_BACK = re.compile(r"The same\b|Its\b|The \w+\.?$")
 
 
 def words_of(triple: Triple, pages: PageIndex) -> Relation:
-    """The words for this fact's relation; without any where the relation cannot be asked about."""
+    """The words for this fact's relation; empty if the relation cannot be asked about."""
     known = RELATIONS.get(triple.relation) or _KEYS.get(triple.relation)
     if known is not None:
         if triple.relation in _KEYS and _POINTS_BACK.match(triple.object):
@@ -247,7 +247,7 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
         return Relation(object="amount", ask=(f"How many {triple.relation} does X have?",))
     if match := re.fullmatch(r"option (-\S+)", triple.relation):
         if not re.match(r"[A-Za-z]", triple.object) or triple.object[-1] in "-‐,":
-            return _NONE  # cut out of its line
+            return _NONE  # a fragment of its line
         flag = match[1]
         ask = (f"What does the option {flag} of X do?", f"What does {flag} do in X?")
         return Relation(ask=(*ask, f"What is the option {flag} of X for?"))
@@ -263,7 +263,7 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
 
 
 def _is_count(triple: Triple) -> bool:
-    """Whether a list or a table counts something: "cases" and 106, but not "seconds" and 3."""
+    """Whether a list or table counts something: "cases" and 106, but not "seconds" and 3."""
     listed = triple.phrase == triple.relation
     plural = re.fullmatch(r"[a-z]{3,}[^\Wsui]s", triple.relation) is not None
     whole = re.fullmatch(r"\d+|\d{1,3}(?:,\d{3})+", triple.object) is not None
@@ -275,13 +275,13 @@ def _is_event(triple: Triple) -> bool:
 
 
 def is_property(triple: Triple) -> bool:
-    """Whether the key of a list or a table is a word for a property, so that it can be asked for.
+    """Whether the key of a list or table is a property, so that a question can ask for it.
 
-    "Default port" is one; the header of a table of results may be anything.
+    "Default port" is one; the header of a results table may be anything.
     """
     one = parse_relation(triple.relation, triple.phrase, triple.object_kind)
     if one is None or not one.noun:
-        # A column "features" with numbers is a noun.
+        # A column "features" that contains numbers is a noun, not a verb.
         return one is not None and re.fullmatch(r"[\d.,]+", triple.object) is None
     last = one.noun.split()[-1].casefold()
     return last in ATTRIBUTES or last in ROLES or one.noun in ROLES or triple.relation in _KEYS
@@ -317,7 +317,7 @@ def _verb_asks(one: Predicate, noun: str, kind: str, value: str) -> tuple[str, .
     """Questions for the object of a verb."""
     acts = one.base or base_form(one.participle)
     if acts in _OF_ANYTHING and not kind and not noun and " " not in value:
-        return ()  # who, or what?
+        return ()  # unclear whether to ask who or what
     if one.agent:
         return () if kind in LITERALS else _agent_asks(one, noun, kind)
     # "was X released", "does X support"
@@ -370,7 +370,7 @@ def _amount_asks(short: str, full: str, preposition: str, value: str) -> tuple[s
 
 
 def _relative(one: Predicate, noun: str) -> tuple[str, ...]:
-    """The object inside a longer question: "the team that owns X"."""
+    """The object as part of a longer question: "the team that owns X"."""
     link = "who" if noun == "person" else "that"
     if one.agent:
         return (f"the {noun} {link} {one.active} X",)
@@ -380,7 +380,7 @@ def _relative(one: Predicate, noun: str) -> tuple[str, ...]:
 
 
 def _orders(one: Predicate, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which of two has the earlier date, or the smaller amount; and the later or larger."""
+    """Wordings for which of two is earlier or smaller, and for which is later or larger."""
     if one.noun and kind == "date":
         return (
             (f"Which has the earlier {one.noun}, X?",),
@@ -414,7 +414,7 @@ def _same(one: Predicate, noun: str, kind: str) -> tuple[str, ...]:
 
 
 def _predicate(triple: Triple) -> Predicate | None:
-    """The grammar of an open fact, or of a known relation that the text has in open words."""
+    """The grammar of an open fact, or of a known relation that the text words openly."""
     relation = triple.relation
     if relation in RELATIONS:
         words = triple.phrase.split()
@@ -425,7 +425,7 @@ def _predicate(triple: Triple) -> Predicate | None:
 
 
 def confirm(triple: Triple, subject: str, value: str) -> str:
-    """The fact as a yes-or-no question with this object; "" where it has no such form."""
+    """The fact as a yes/no question with this object; "" if it has no such form."""
     known = RELATIONS.get(triple.relation)
     if known is not None and known.object == "person" and f"the {triple.relation} of X" in known.of:
         return f"Is {value} the {triple.relation} of {subject}?"
@@ -436,7 +436,7 @@ def confirm(triple: Triple, subject: str, value: str) -> str:
         return ""
     event = _is_event(triple)
     if triple.object_kind == "thing" and not event and value[:1].islower():
-        return ""  # its article is lost
+        return ""  # its article is missing
     if event:
         return f"Is it true that the {one.noun} of {subject} {value.removeprefix('the ')}?"
     if one.noun:
@@ -448,13 +448,13 @@ def confirm(triple: Triple, subject: str, value: str) -> str:
 
 
 def clause_of(triple: Triple, value: str) -> str:
-    """What the fact says of its subject: "is led by Mira Holt"; "" where that cannot be said."""
+    """What the fact says about its subject: "is led by Mira Holt"; "" if it cannot be worded."""
     one = _predicate(triple) if triple.relation not in _KEYS and is_clean(triple) else None
     return "" if one is None or _is_event(triple) else one.clause(value)
 
 
 def ask_option(triple: Triple, subject: str) -> tuple[str, str] | None:
-    """A question for the option of a command that does something, and the option."""
+    """A question for the command option that does something, and the option."""
     match = re.fullmatch(r"option (-\S+)", triple.relation)
     first, _, rest = triple.object.partition(" ")
     if match is None or not rest or not is_base(first.casefold()):

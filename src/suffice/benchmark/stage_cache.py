@@ -22,9 +22,9 @@ _VERSION = 1
 
 
 class StageCache:
-    """The stages of one folder, and the files that some of them write beside it for readers.
+    """The stages in one folder, and the files that some of them write beside it for users.
 
-    `command` makes them: `suffice grade`, for example.
+    `command` is the command that makes them, such as `suffice grade`.
     """
 
     def __init__(self, out: Path, command: str = "grade") -> None:
@@ -33,7 +33,7 @@ class StageCache:
             f"run `suffice {command}` again with the same --out; it makes what is missing"
         )
         self.keys: dict[str, str] = {}
-        self.done: list[str] = []  # stages that were done, not found
+        self.done: list[str] = []  # stages that were run, not loaded
 
     def records(
         self,
@@ -43,7 +43,7 @@ class StageCache:
         *,
         after: Sequence[str],
     ) -> list[dict[str, Any]]:
-        """The records of a stage, made unless they are cached."""
+        """The records of a stage, computed unless cached."""
         file = self.stage(
             name,
             settings,
@@ -62,9 +62,10 @@ class StageCache:
         after: Sequence[str] = (),
         outputs: Sequence[str] = (),
     ) -> Path:
-        """Do a stage unless it is cached; its folder.
+        """Run a stage unless it is cached; return its folder.
 
-        The manifest has the hashes of the files `outputs`: a killed run may have left its own.
+        The manifest has the hashes of the files `outputs`: an interrupted run may have left other
+        versions of them.
         """
         path = self.folder(name)
         if not self.is_cached(name, settings, after=after, outputs=outputs):
@@ -89,17 +90,17 @@ class StageCache:
         after: Sequence[str] = (),
         outputs: Sequence[str] = (),
     ) -> bool:
-        """Whether its output and the files `outputs` are there under its key, which is set."""
+        """Whether the stage and the files `outputs` are cached under its key; also sets the key."""
         content = json.dumps([name, _code(), self._inputs(settings, after)], sort_keys=True)
         key = self.keys[name] = hashlib.sha256(content.encode()).hexdigest()
         path, rebuild = self.folder(name), self._rebuild
         try:
             manifest = open_artefact(path, kind=self._kind, version=_VERSION, rebuild=rebuild)
         except SufficeError:
-            return False  # absent, damaged or of another version: it is made again
+            return False  # missing, damaged or of another version: run the stage again
         if manifest.settings.get("key") != key or manifest.inputs != self._hashes(outputs):
             return False
-        for one in outputs:  # a run with other settings may have died while writing them
+        for one in outputs:  # an interrupted run with other settings may have changed them
             remove_dead_drafts(self._out / one)
         return True
 
@@ -119,6 +120,6 @@ def json_line(record: Mapping[str, Any]) -> str:
 
 @cache
 def _code() -> str:
-    """A hash of the rules (code and tables): what older rules made is not what these make."""
+    """A hash of the rules (code and tables), so that a changed rule invalidates the cache."""
     files = sorted(one for one in Path(__file__).parent.iterdir() if one.suffix in (".py", ".toml"))
     return hashlib.sha256(b"".join(sha256_of(file).encode() for file in files)).hexdigest()

@@ -1,9 +1,9 @@
-"""What each stage of the benchmark hands to the next, and the protocol that each stage implements.
+"""The records that benchmark stages exchange, and the protocol of each stage.
 
     documents ▸ claims ▸ triples ▸ equivalences ▸ paths ▸ questions ▸ judgements
 
 Every stage that a language model could do has one method, batch in and batch out. The rule-based
-stages need no model (`claims.RuleClaims`, `triples.RuleTriples`, ...); those by a model are in
+stages need no model (`claims.RuleClaims`, `triples.RuleTriples`, ...); those with a model are in
 `llm`. You can mix them.
 """
 
@@ -20,18 +20,18 @@ from suffice.types import DocId, Document
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One fact of a document, in words that stand alone."""
+    """One fact from a document, worded to stand alone."""
 
     claim_id: str  # the document's id, '#', and the number of the sentence
     doc_id: DocId
     subject: str  # the document's title, or a name; "" if unknown
     text: str
-    sentence: str  # as the document has it
+    sentence: str  # as in the document
 
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """Subject, relation, object and the document that says so. Names are titles if possible."""
+    """Subject, relation, object and the document that states it. Names are titles if possible."""
 
     subject: str
     relation: str
@@ -39,14 +39,14 @@ class Triple:
     doc_id: DocId
     claim_id: str
     several: bool = False  # the sentence names several objects, so none is *the* object
-    link: str = ""  # "exact" or "context": an end was renamed by an equivalence; "": by the text
-    phrase: str = ""  # the words of the text between subject and object, as written
+    link: str = ""  # "exact" or "context": an equivalence renamed an end; "": as in the text
+    phrase: str = ""  # the text between subject and object
     object_kind: str = ""  # person, place, organisation, date, amount, version, id, thing, or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """Names of one thing, the chosen one first, `always` or only inside its cluster of claims."""
+    """Names of one thing, the main one first; valid `always` or only in one cluster of claims."""
 
     names: tuple[str, ...]
     always: bool
@@ -70,13 +70,13 @@ class ReasoningPath:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedQuestion:
-    """A question with its answer, the chains of facts that lead to it, and their documents."""
+    """A question with its answer, the chains of facts behind it, and their documents."""
 
     question_id: str
     text: str
     answer: str
     kind: str  # chain, comparison, temporal, intersection, bridge_comparison, ...
-    hops: int  # facts that must be joined
+    hops: int  # facts to combine
     paths: tuple[ReasoningPath, ...]
     doc_ids: tuple[DocId, ...]  # in the order of the facts, each once
     without: DocId | None = None  # an unanswerable twin: its corpus lacks this document
@@ -84,7 +84,7 @@ class GeneratedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether a question is valid; `why` names the check that it failed."""
+    """Whether a question is valid; `why` names the check that failed."""
 
     valid: bool
     why: str = ""
@@ -92,7 +92,7 @@ class Judgement:
 
 class ClaimExtractor(Protocol):
     def claims(self, documents: Sequence[Document]) -> list[tuple[Claim, ...]]:
-        """The claims of each document, in its order."""
+        """The claims of each document, in text order."""
         ...
 
 
@@ -114,13 +114,13 @@ class QuestionWriter(Protocol):
     def write(
         self, paths: Sequence[ReasoningPath], claims: Sequence[Sequence[Claim]]
     ) -> list[GeneratedQuestion | None]:
-        """A chain question for each path and its claims, hop by hop; None where it has no words."""
+        """A chain question for each path and its claims; None if it cannot be worded."""
         ...
 
 
 class Judge(Protocol):
     def judge(self, questions: Sequence[GeneratedQuestion]) -> list[Judgement]:
-        """Whether each question is self-contained and unambiguous, and needs all its documents."""
+        """Whether each question is self-contained, unambiguous, and needs all its documents."""
         ...
 
 
@@ -139,7 +139,7 @@ def question_to_record(question: GeneratedQuestion) -> dict[str, Any]:
 
 
 def question_from_record(record: dict[str, Any]) -> GeneratedQuestion:
-    """The question of such a JSON object; InputError if it is not one."""
+    """The question in such a JSON object; InputError if it is invalid."""
     try:
         paths = tuple(ReasoningPath(tuple(map(_triple, one))) for one in record.get("path") or ())
         gold, hops, without = record["gold"], record.get("hops"), record.get("without")

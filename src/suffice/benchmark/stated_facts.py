@@ -1,10 +1,10 @@
-"""The question that a sentence answers, where it dates something that its subject did.
+"""The question that a sentence answers if it dates something that its subject did.
 
     Detroit elected its first black mayor in 1973.   In what year did X elect its first black mayor?
     In 1884, Detroit was hit by a flood.             In what year was X hit by a flood?
 
-No relation needs to be known: the question repeats the words of the text. It is asked of X, so that
-a chain may lead there: "In what year did the birthplace of Y elect its first black mayor?"
+No relation needs to be known: the question repeats the words of the text. It asks about X, so that
+a chain can lead to X: "In what year did the birthplace of Y elect its first black mayor?"
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from suffice.benchmark.open_relations import STATES_NOTHING
 from suffice.benchmark.vocabulary import any_of
 from suffice.lexicon import MONTHS
 
-STATED = "stated: "  # opens the relation; the colon keeps it from being parsed as one
+STATED = "stated: "  # prefix of the relation; the colon prevents parsing it as an open one
 MIN_WORDS, MAX_WORDS = 2, 12
 _MONTH = "|".join(MONTHS)
 _DATE = (
@@ -26,18 +26,18 @@ _DATE = (
     rf"|(?:{_MONTH}) [12]\d{{3}}|[12]\d{{3}})"
 )
 _OPENING = re.compile(rf"(?:In|On) (?P<value>{_DATE}),? ")
-# The name that a sentence opens with.
+# The name at the start of a sentence.
 OPENER = re.compile(
     rf"(?:{_OPENING.pattern})?(?:[Tt]he )?"
     r"(?P<name>[A-Z][\w’'-]+(?: (?:of |the |and )?[A-Z][\w’'-]+){0,4})(?= [a-z])"
 )
-# Not one of two dates, nor the first of a span.
+# Not one of two dates, and not the start of a span.
 _CLOSING = re.compile(
     rf" (?:in|on) (?P<value>{_DATE})(?=[.,;]|$| [a-z])"
     r"(?! (?:to|until|till|or|through)\b|,? and (?:again )?[12]\d)"
 )
 _ASIDE = re.compile(r", [^,]{2,60},(?= [a-z])")
-# What happens more than once has a date for each time, and a text may tell only one.
+# Recurring events have several dates, and a text may state only one.
 _REPEATED = re.compile(
     r"^(?:win|lose|beat|defeat|host|play|visit|release|publish|record|tour|perform|appear|score|"
     r"receive|reach|have|make|sign|see|say|report|announce|attend|show|begin|start|continue|add|"
@@ -52,12 +52,12 @@ _VAGUE = re.compile(
 )
 
 
-# A year, a number that was cut at its comma, or a second event: "opened in May and was dedicated".
+# A year, a number cut at its comma, or a second event: "opened in May and was dedicated".
 _BROKEN = re.compile(r"[,;:]|\d{4}|\d$| and (?:was|were|is|has|had|[a-z]+ed)\b")
 
 
 class StatedFact(NamedTuple):
-    """What a sentence says of its subject in one year or on one day."""
+    """What a sentence says about its subject for one year or day."""
 
     words: str  # "elected its first black mayor"
     ask: str  # "In what year did X elect its first black mayor?"
@@ -65,7 +65,7 @@ class StatedFact(NamedTuple):
 
 
 def stated_facts(text: str, name: str) -> Iterator[StatedFact]:
-    """The dated event in a sentence that opens with this name, or with a date and the name."""
+    """The dated event in a sentence that starts with this name, or with a date and the name."""
     text = re.sub(r"\s*\([^()]*\)", "", text).rstrip(".")
     opening = _OPENING.match(text)
     body = text[opening.end() :] if opening else text
@@ -83,7 +83,7 @@ def stated_facts(text: str, name: str) -> Iterator[StatedFact]:
 
 
 def _question(said: str, value: str) -> str | None:
-    """Words that ask when; None for a state, for what happens often, and for what points back."""
+    """Words that ask when; None for states, recurring events and references to earlier text."""
     verb, _, rest = said.partition(" ")
     few = MIN_WORDS <= len(said.split()) <= MAX_WORDS
     if not few or _VAGUE.search(said) or _BROKEN.search(said):

@@ -1,9 +1,9 @@
-"""The corpus's own vocabulary: what it names without capitals, and its words for properties.
+"""The corpus's own vocabulary: names without capitals, and words for properties.
 
-A title or a heading of several words names a thing wherever the text has it ("the payment
-gateway"), and so does a phrase that several documents, but not many, have as a subject. A word
-before a colon is a property where several documents have it there and the corpus also writes it
-small; the name of a speaker is not. One pass, and memory is bounded by the vocabulary.
+A title or heading of several words is a name wherever it occurs ("the payment gateway"). So is a
+phrase that several documents, but not many, use as a subject. A word before a colon is a property
+if several documents have it there and the corpus also writes it in lower case; the name of a
+speaker is not. One pass; memory is bounded by the vocabulary.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from suffice.lexicon import FUNCTION_WORDS
 from suffice.text import title_key
 from suffice.types import Document
 
-KEY = r"[^\W\d_][\w/-]*(?: [\w/&-]+){0,3}"  # a pattern for what may stand before a colon
-MIN_DOCUMENTS = 3  # that have a key or a phrase
+KEY = r"[^\W\d_][\w/-]*(?: [\w/&-]+){0,3}"  # what may come before a colon
+MIN_DOCUMENTS = 3  # with a key or a phrase
 MAX_SHARE = 0.05  # of the documents: a phrase in more of them is a common one
-MAX_COUNTED = 1_000_000  # phrases; beyond, those seen once are forgotten
+MAX_COUNTED = 1_000_000  # phrases; above it, those seen once are dropped
 
 _LINE_KEY = re.compile(rf"^[ \t]*(?:[-*•] +)?\**(?P<key>{KEY})\**: +\S", re.MULTILINE)
 _SMALL_WORD = re.compile(r"(?<![\w-])[a-z]+(?![\w:-])")
@@ -35,10 +35,10 @@ _HEADING = re.compile(r"^#{1,6} +(?P<text>[^\n#]{3,60})$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class CorpusTerms:
-    """Title keys of `things` without capitals, `keys` for properties, and all words in `small`.
+    """Keys of `things` without capitals, `keys` for properties, and all lower-case words (`small`).
 
-    `plurals` have a capital only where they open a sentence: "Outsiders" are nobody's name.
-    `page` is what the sentence that is read now is about.
+    `plurals` are capitalized only at the start of a sentence: "Outsiders" is not a name. `page` is
+    the subject of the sentence being parsed.
     """
 
     things: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ def collect_terms(documents: Iterable[Document]) -> CorpusTerms:
         small.update(_SMALL_WORD.findall(text))
         for match in _PLURAL.finditer(text):
             (opening if match["inside"] is None else inside).add(match["word"])
-        inside.add(base_title(document.title))  # Athens has a page
+        inside.add(base_title(document.title))  # "Athens" may be a page
         if ":" in text:
             found = {match["key"].casefold() for match in _LINE_KEY.finditer(text)}
             keys.update(key for key in found if not key[-1].isdigit())

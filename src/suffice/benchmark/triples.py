@@ -1,10 +1,10 @@
-"""Triples: who is related to whom, read from claims by sentence patterns.
+"""Triples: relations between names, extracted from claims by sentence patterns.
 
-A pattern is a trigger ("directed by", "the son of") and a matcher of the names after it; the simple
-ones are in `sentence_patterns.toml`, the relations in `relations.toml`. Matchers prefer silence to
-errors, since one wrong fact spoils a chain of five: they skip sentences that turn to another work
-or person, or that give a rough date. Names become titles where a page of the expected kind has that
-title.
+A pattern is a trigger ("directed by", "the son of") and a matcher for the names after it. Simple
+patterns are in `sentence_patterns.toml`, the relations in `relations.toml`. Matchers prefer
+precision to recall, since one wrong fact spoils a chain of five: they skip sentences that turn to
+another work or person, or that give an approximate date. A name becomes a title if a page of the
+expected kind has that title.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from suffice.lexicon import MONTHS
 from suffice.storage.records import read_toml
 from suffice.text import title_key
 
-MAX_RELATION_WORDS = 4  # a longer open relation is not put into a question
-PARENT = "parent"  # father or mother: the sentence does not say which
+MAX_RELATION_WORDS = 4  # longer open relations are not worded in questions
+PARENT = "parent"  # father or mother: the sentence does not tell which
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation of `relations.toml`, which explains the fields."""
+    """A relation from `relations.toml`, which documents the fields."""
 
     object: str = ""
     of: tuple[str, ...] = ()
@@ -74,8 +74,8 @@ RELATIONS = {
     name: Relation(**{key: _frozen(value) for key, value in fields.items()})
     for name, fields in read_toml(FOLDER / "relations.toml").items()
 }
-# Relations to a place, as a question says them of X. A text that says "in Dayton, Ohio" also states
-# the state, so each has a relation to every kind of area: "birth place state".
+# Relations to a place, as worded about X. "in Dayton, Ohio" also states the state, so each has a
+# variant for every kind of area: "birth place state".
 PLACED = {
     "located in": ("X is located", "is X located"),
     "birth place": ("X was born", "was X born"),
@@ -95,12 +95,12 @@ _OPEN = Relation()
 
 
 def get_relation(name: str) -> Relation:
-    """The relation of this name; an open one, in a model's own words, has no words of ours."""
+    """The relation of this name; an open relation (a model's own words) has no words here."""
     return RELATIONS.get(name, _OPEN)
 
 
 class RelationMatch(NamedTuple):
-    """A relation and its objects, as the sentence names them."""
+    """A relation and its objects, as named in the sentence."""
 
     relation: str
     objects: tuple[str, ...]
@@ -111,7 +111,7 @@ Matches = Iterator[RelationMatch]
 # of words whose "and" belongs to one name (see `names_at`).
 Matcher = Callable[[str, Page, bool, Collection[str]], Matches]
 
-# A name before another noun is not the name we look for: "Polish Noble Prize laureate".
+# A name before another noun is only a modifier: "Polish Noble Prize laureate".
 _GOES_ON = re.compile(rf" (?!{any_of('after_name')}\b)[a-z]")
 _TURNED = re.compile(rf"^['’]s\b|\b{any_of('turns_away')}\b")
 
@@ -125,13 +125,13 @@ def _named(
 
 
 def _search(pattern: re.Pattern[str], text: str, page: Page) -> re.Match[str] | None:
-    """The first match, if it is said of the page."""
+    """The first match, if it is about the page."""
     match = pattern.search(text)
     return match if match and _of_page(text, match.start(), page) else None
 
 
 def _of_page(text: str, at: int, page: Page) -> bool:
-    """Whether the sentence still speaks of the page here: after its name, it did not turn away."""
+    """Whether the sentence is still about the page at this position."""
     before = re.sub(r"\([^()]*\)", "", text[:at])
     name = base_title(page.title)
     found = before.find(name)
@@ -146,7 +146,7 @@ _DATE = (
     rf"(?:\d{{1,2}} (?:{_MONTHS}) \d{{3,4}}|(?:{_MONTHS}) \d{{1,2}}, \d{{3,4}}|"
     rf"(?:{_MONTHS}) \d{{4}}|[12]\d{{3}})"
 )
-# After these words the sentence speaks of another work.
+# After these words the sentence is about another work.
 _OTHER_WORK = re.compile(rf"\b{any_of('other_work')}\b")
 _NATION = (
     "(?:" + "|".join(NATIONALITIES) + "|Bollywood|Hollywood|Northern Irish|West German|East German|"
@@ -159,7 +159,7 @@ _BY = (
 
 
 def _triggers(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, re.Pattern[str], list[str]]]:
-    """(relation, trigger before the names, kinds of page that it is read for)"""
+    """(relation, trigger before the names, kinds of page it applies to)"""
     return [
         (row["relation"], re.compile(row["trigger"].replace("BY", _BY)), row["kinds"].split())
         for row in rows
@@ -174,7 +174,7 @@ def _works(text: str, page: Page, first: bool, joined: Collection[str]) -> Match
     for relation, trigger, kinds in _WORKS:
         if page.kind not in kinds or (match := trigger.search(text)) is None:
             continue
-        if relation == "performer" and not first:  # later sentences name others who sang it
+        if relation == "performer" and not first:  # later sentences name other performers
             continue
         before = text[: match.start()]
         turned = _OTHER_WORK.search(before[len(base_title(page.title)) :] if first else before)
@@ -244,7 +244,7 @@ def _life(text: str, page: Page, first: bool, joined: Collection[str]) -> Matche
     if re.search(r"\b(?:is|was)\b", before) or before.count("(") > before.count(")"):
         return
     life = match["life"].split(";")[-1].strip()
-    # Years of something else.
+    # These years are not of birth and death.
     if re.search(r"\b(?:reign|rule|r\.|fl\.|active|in office)", match["life"]):
         return
     sides = re.split(r"\s*[–—]\s*|\s+-\s+|(?<=\d)-(?=\d)|(?<=\w)-(?=\d{1,2} [A-Z])", life)
@@ -301,7 +301,7 @@ def _born_and_died(text: str, page: Page, first: bool, joined: Collection[str]) 
 
 # ----------------------------------------------------------------------------------------- families
 
-# What a person is called before the name: "the late actor ".
+# A description before the name: "the late actor ".
 _UPPER = r"(?=[^\W\d_a-zß-öø-ÿ])"
 _LOWER = (
     rf"(?:{_NATION} )?"
@@ -341,7 +341,7 @@ def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
     # "the son of John (1628–1666) and Anna", "Julia (Julia, daughter of Drusus Caesar)"
     text = re.sub(r" \((?!(?:[^()]*\b)?(?:born|died))[^()]*\)", "", text)
     text = re.sub(r",? who (?=(?:is|was) the (?:wife|husband|son|daughter) of)", " and ", text)
-    text = re.sub(r"\b(?:first|second) cousin,? ", "cousin ", text)  # no first husband
+    text = re.sub(r"\b(?:first|second) cousin,? ", "cousin ", text)  # not "first husband"
     yield from _parents_of(text, page, joined)
     if match := _search(_PARENT_IS, text, page):
         yield from _named(match["who"], text, match.end(), joined)
@@ -381,7 +381,7 @@ _SUCCEEDED = re.compile(rf"\bsucceeded (?:his|her) {_LOWER}{_UPPER}")
 
 
 def _reign(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
-    """The years of a ruler of one place, and who came before and after."""
+    """The years of a ruler of one place, and the predecessor and successor."""
     if page.kind != "person":
         return
     plain = re.sub(r" \([^()]*\)", "", text)
@@ -404,7 +404,7 @@ _AND_WIFE = re.compile(
 
 
 def _mother(text: str, at: int, joined: Collection[str]) -> Matches:
-    """The mother, where something is said of the father before she is named."""
+    """The mother, if the text describes the father before it names her."""
     if match := _AND_WIFE.search(text, at):
         between = text[at : match.start()]
         if ";" not in between and not re.search(r"\b(?:who|married|he|she)\b", between):
@@ -422,7 +422,7 @@ _IN = re.compile(
 
 
 _STATE_OF = re.compile(r"(?:the )?[A-Z][\w.]*(?: [A-Z]\w+)? (?:state|territory|province) of ")
-_NO_LOCATION = frozenset(("European Union", "U.S", "U.S."))  # of which it is the largest city
+_NO_LOCATION = frozenset(("European Union", "U.S", "U.S."))  # "the largest city in the U.S."
 
 
 def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
@@ -441,7 +441,7 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
     if not first or page.kind not in ("place", "building", "school"):
         return
     match = _IN.search(text)
-    if match is None or "tributary" in match.group():  # of a river that it is not in
+    if match is None or "tributary" in match.group():  # a river is not in the river it flows into
         return
     state = _STATE_OF.match(text, match.end())
     place = place_at(text, state.end() if state else match.end())
@@ -474,7 +474,7 @@ _HELD = re.compile(
 
 
 def _role(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
-    """The only profession or title in a person's definition; two of them are no answer."""
+    """The only profession or title in a person's definition; with two there is no single answer."""
     if not first or page.kind != "person":
         return
     plain = re.sub(r" ?\([^()]*\)", "", text)
@@ -508,7 +508,7 @@ _ALSO = re.compile(
 
 
 def alternative_names(text: str) -> list[str]:
-    """What a page's first sentence calls its subject: before the verb, "known as", an acronym."""
+    """A subject's names in its first sentence: before the verb, "known as", an acronym."""
     lead = re.split(r" \(|,? (?:is|was|are|were) |, (?=[a-z])", text, maxsplit=1)[0].strip(' "“”,')
     found = [lead] if lead and len(lead) < 80 and lead[0].isupper() else []
     if match := _ALSO.search(text):
@@ -526,12 +526,12 @@ _OBJECT_KINDS |= dict.fromkeys(("company", "school", "team", "band"), "organisat
 
 
 def _place_forms(name: str) -> list[str]:
-    """ "Cahir, County Tipperary, Ireland", then with less and less of what is around it."""
+    """ "Cahir, County Tipperary, Ireland", then with fewer and fewer of the surrounding places."""
     parts = name.split(", ")
     return [", ".join(parts[:size]) for size in range(len(parts), 0, -1)]
 
 
-# "Written by Mira Holt.", said of the page
+# "Written by Mira Holt." is about the page.
 _PARTICIPLE_BY = re.compile(r"(?:Written|Maintained) (?:\w+ )?by ")
 
 
@@ -554,7 +554,7 @@ class RuleTriples:
         yield from known
         told = list(self._open(claim, {one.object for one in known}))
         yield from told
-        # "founded in" has words of its own; "joins World War I in" has too many for a relation.
+        # "joins World War I in" has too many words for a relation.
         short = [one for one in told if len(one.relation.split()) <= MAX_RELATION_WORDS]
         yield from self._stated(claim, {one.object for one in (*known, *short)})
 
@@ -579,7 +579,7 @@ class RuleTriples:
                     )
 
     def _open(self, claim: Claim, known: Collection[str]) -> Iterator[Triple]:
-        """What the sentence says in its own words, but for what a known relation already has."""
+        """Open relations in the sentence that no known relation covers already."""
         title = self.pages.title_of.get(claim.doc_id, "")
         title = "" if self.pages.kind(title) == HEADLINE else title
         name = base_title(claim.subject) if claim.subject else ""
@@ -588,18 +588,18 @@ class RuleTriples:
             name, text = base_title(title), f"{base_title(title)} was {text[0].lower()}{text[1:]}"
         for match in open_relations(text, name, self.pages.terms):
             subject = claim.subject or title if match.subject == name else self._page(match.subject)
-            # "Gaunt" on the page of Guy Gaunt
+            # "Gaunt" on the page of Guy Gaunt means Guy Gaunt.
             if " " not in subject and title.endswith(f" {subject}") and is_subject(title):
                 subject = title
             target = match.object if match.relation == SAID else self._place(match.object)
             kind = kind_of(target, self.pages.kind(target))
             relation = relation_name(match.relation, kind)
             if relation in RELATIONS and is_event(match.relation, match.phrase, match.object):
-                continue  # "its headquarters was moved": that is not where they are
+                continue  # "its headquarters was moved" does not say where they are
             if relation == "capital" and match.phrase.split()[:1] == ["was"]:
-                continue  # it is another one today
+                continue  # a former capital
             if {subject.casefold(), target.casefold()} & FIRST_NAMES:
-                continue  # whoever Anna is here, another text's Anna is somebody else
+                continue  # a first name alone means another person in each text
             if target not in known and title_key(subject) != title_key(target):
                 yield Triple(
                     subject,
@@ -613,12 +613,12 @@ class RuleTriples:
                 )
 
     def _stated(self, claim: Claim, known: Collection[str]) -> Iterator[Triple]:
-        """The dated event that the sentence tells of its page, or of another that it opens with."""
+        """The dated event in a sentence, about its page or the page it starts with."""
         title = claim.subject or self.pages.title_of.get(claim.doc_id, "")
         opener = OPENER.match(claim.text)
         if opener and not claim.text[opener.start("name") :].startswith(base_title(title)):
             title = self.pages.find(opener["name"]) or ""
-            # Else "John" may be "John (song)"; a page that does not say what it is may be anything.
+            # Otherwise "John" may be "John (song)"; a page of unknown kind may be anything.
             if title != opener["name"] or not self.pages.kind(title):
                 return
         if title not in self.pages.by_title or self.pages.kind(title) == "list":
@@ -636,7 +636,7 @@ class RuleTriples:
                 )
 
     def _listed(self, claim: Claim, relation: str, value: str) -> Iterator[Triple]:
-        """A fact of a table, a list of keys, a manual page or an article's metadata."""
+        """A fact from a table, a key-value list, a manual page or an article's metadata."""
         phrase, relation = relation, relation_name(relation, listed=True)
         names = names_at(value, 0)
         split = len(names.names) > 1 and names.end == len(value) and relation != "outlet"
@@ -657,25 +657,25 @@ class RuleTriples:
                 )
 
     def _page(self, name: str) -> str:
-        """The title that a name means, or the name. Without capitals, a term of the corpus does."""
+        """The title for a name, or the name; in lower case it must be a term of the corpus."""
         if name.islower() and title_key(name) not in self.pages.terms.things:
             return name
         return self._meant(name) or name
 
     def _meant(self, name: str) -> str | None:
-        """The title that a name means. "Smile" is not "Smile (song)": others have that name."""
+        """The title for a name. "Smile" is not "Smile (song)", because others share that name."""
         title = self.pages.find(name)
         return title if title is not None and title in (name, base_title(title)) else None
 
     def _place(self, name: str) -> str:
-        """The title that a name, or a place with those around it, means; else the first of them."""
+        """The title for a name, or for a place with surrounding places; else the first place."""
         if name[:1].islower():
             return self._page(name)
         found = map(self._meant, _place_forms(name))
         return next((title for title in found if title is not None), name.split(", ")[0])
 
     def _fits(self, relation: str, name: str) -> bool:
-        """Whether the name can be the relation's object; a person without a page has two names."""
+        """Whether the name can be the object; a person without a page must have two names."""
         if name in NATIONALITIES or name in RANKS:
             return False
         if RELATIONS[relation].object != "person" or name in self.pages.by_title:
@@ -696,17 +696,17 @@ class RuleTriples:
                 yield from self._areas(match.relation, name, title)
 
     def _areas(self, relation: str, name: str, title: str) -> Iterator[tuple[str, str]]:
-        """The areas with a page that the text names around a place: the state of "Dayton, Ohio"."""
+        """Surrounding areas named in the text that have a page: the state in "Dayton, Ohio"."""
         for part in name.split(", ")[1:]:
             area = self.pages.find(part.removeprefix("the "), "place")
             noun = self.pages.by_title[area].noun if area else ""
-            # `_places` has the country of a place.
+            # `_places` already extracts the country of a place.
             known = noun == "country" and relation == "located in"
             if area and area != title and noun in AREAS and not known:
                 yield f"{relation} {noun}", area
 
     def _parents(self, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Father and mother, where page, rank or first name tells them apart."""
+        """Father and mother, if page, rank or first name distinguishes them."""
         if len(names) > 2:
             return
         titles = [self._title(name, "person", PARENT) for name in names]
@@ -721,7 +721,7 @@ class RuleTriples:
             yield from ((parents[sex], title) for sex, title in zip(sexes, titles) if sex)
 
     def _title(self, name: str, kind: str, relation: str) -> str:
-        """The title that the name, or the first of its places, means; else the name."""
+        """The title for a name, or for the first of its places; else the name."""
         forms = _place_forms(name) if kind in ("place", "") else [name]
         hints = get_relation(relation).titles
         found = (
@@ -732,8 +732,8 @@ class RuleTriples:
         return next(sure, name)
 
     def _is_place(self, title: str, name: str) -> bool:
-        """Whether a page is the place that a name means: "Washington, D.C." is no (state)."""
+        """Whether a page is the place meant: "Washington, D.C." is not "Washington (state)"."""
         inside = title[len(base_title(title)) :].strip(" ()")
-        # A page that does not say what it is may be somebody called Berg.
+        # A page of unknown kind may be a person called Berg.
         known = " " in title or self.pages.kind(title) != ""
         return known and (not inside or inside in name)

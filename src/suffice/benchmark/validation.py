@@ -1,10 +1,10 @@
 """Validation by search: a question is valid if the corpus leaves no doubt about it.
 
-Each check is a line of CHECKS. A question must read as one, must name its start so that one thing
-is meant, must not contain its answer, must find every fact in its document, and must need every one
-of its documents: no document names two things that the chain joins by a detour, and none in the
-whole corpus names both the start and the answer. A question of one document must have that one
-only: no other document names its subject and its answer.
+Each check is a line in CHECKS. A question must be well-formed, must name its start unambiguously,
+must not contain its answer, must have every fact in its document, and must need every one of its
+documents: no document names two things that the chain joins only indirectly, and none in the
+corpus names both the start and the answer. A single-document question must have only that source:
+no other document names its subject and its answer.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from suffice.types import DocId, Document
 
 CHOICE_KINDS = frozenset(
     {"comparison", "temporal", "bridge_comparison", "yes_no"}
-)  # the question offers them
-ONE_DOCUMENT_KINDS = frozenset({"single", "yes_no"})  # one document may be enough
-UNNAMED_KINDS = frozenset({"condition", "intersection", "across"})  # of a subject they describe
+)  # the question offers its answer as a choice
+ONE_DOCUMENT_KINDS = frozenset({"single", "yes_no"})  # one document may suffice
+UNNAMED_KINDS = frozenset({"condition", "intersection", "across"})  # they describe their subject
 MIN_WORDS, MAX_WORDS = 3, 60
-MIN_TELLING = 3  # letters of an answer; a shorter one is in documents for many reasons
-MAX_NAMING = 3  # documents that name a thing in small letters; more of them mean several things
-REPORTED = "reported"  # the relation of a name to what a sentence says of it
+MIN_TELLING = 3  # letters of an answer; shorter ones occur in documents for many reasons
+MAX_NAMING = 3  # documents with a lower-case name; in more of them it means several things
+REPORTED = "reported"  # the relation from a name to what a sentence says about it
 _VAGUE = re.compile(rf"\b{any_of('vague')}\b", re.IGNORECASE)
 _POINTING = frozenset(QUESTION_WORDS["vague"].split())
-# Slips of templates, and of names that were cut out of a text.
+# Errors of templates, and of names cut out of a text.
 _SLIPS = re.compile(
     r"\b([a-z]+) \1\b|\b(?:the|an?) (?:the|an?)\b|'s's|"
     r"[|`*#<>{}\[\]_]{2}|\s[,;:]|[,;:]\?|\( |[\n\t]|"
@@ -42,12 +42,12 @@ _SLIPS = re.compile(
 _DEMONYMS: dict[str, list[str]] = defaultdict(list)
 for _word, _country in NATIONALITIES.items():
     _DEMONYMS[_country].append(_word)
-# Answers that are in documents for many reasons: that one also names the start proves nothing.
+# Frequent answers: a document with one of these and the start proves nothing.
 _COMMON = frozenset({"yes", "no"}) | {title_key(country) for country in _DEMONYMS}
 
 
 class RuleJudge:
-    """Checks over the whole corpus, which is searched once for the names in the questions."""
+    """Checks against the whole corpus, which is searched once for the names in the questions."""
 
     def __init__(self, documents: Sequence[Document], pages: PageIndex) -> None:
         self.pages = pages
@@ -69,7 +69,7 @@ class RuleJudge:
         return found
 
     def _look_for(self, names: Iterable[str]) -> None:
-        """Which documents name each of these."""
+        """Find the documents that contain each of these names."""
         fresh = sorted(name for name in names if name and name not in self._naming)
         if not fresh:
             return
@@ -83,13 +83,13 @@ class RuleJudge:
     # ------------------------------------------------------------------------------------- checks
 
     def shares_documents(self, question: GeneratedQuestion) -> bool:
-        """Its facts do not come from documents of their own."""
+        """Its facts do not come from different documents."""
         facts = sum(len(path.triples) for path in question.paths)
         least = 1 if question.kind in ONE_DOCUMENT_KINDS else 2
         return len(question.doc_ids) < least or len(question.doc_ids) != facts
 
     def is_ungrammatical(self, question: GeneratedQuestion) -> bool:
-        """It does not read as a question: a slip of a template, or of a name cut out of a text."""
+        """It is malformed: an error of a template, or of a name cut out of a text."""
         text = question.text
         paired = all(text.count(a) == text.count(b) for a, b in ("()", "[]", "“”"))
         return (
@@ -102,7 +102,7 @@ class RuleJudge:
         )
 
     def has_vague_subject(self, question: GeneratedQuestion) -> bool:
-        """It is about "it", or about something in small letters that many documents have."""
+        """It is about "it", or about a lower-case name that many documents contain."""
         for path in question.paths:
             name = path.ends[0]
             if not title_key(name):  # "()"
@@ -123,19 +123,19 @@ class RuleJudge:
         return False
 
     def is_vague(self, question: GeneratedQuestion) -> bool:
-        """It points outside itself."""
+        """It refers to something outside itself."""
         words = re.sub(r'"[^"]*"', "", question.text)
         for path in question.paths:
             for title in (path.triples[0].subject, path.triples[-1].subject):
                 words = words.replace(base_title(title), "")
-        # "Who has revealed that she ...": the pronoun stands for whom the question asks for.
+        # "Who has revealed that she ...": the pronoun refers to the answer.
         bound = any(one.relation == REPORTED for path in question.paths for one in path.triples)
         free = question.kind == "bridge" or bound
         points = not free and _VAGUE.search(words) is not None
         return points or "  " in question.text
 
     def has_ambiguous_name(self, question: GeneratedQuestion) -> bool:
-        """A name it starts from belongs to several pages, and is not written out."""
+        """A start name belongs to several pages and is not disambiguated."""
         for path in question.paths:
             start = path.ends[0]
             if question.kind in UNNAMED_KINDS and _has_one_subject(question):
@@ -149,13 +149,13 @@ class RuleJudge:
         return False
 
     def tells_answer(self, question: GeneratedQuestion) -> bool:
-        """The answer is in the question, where the question does not offer it."""
+        """It contains its answer, without offering it as a choice."""
         if question.kind in CHOICE_KINDS:
             return False
         return f" {title_key(question.answer)} " in _spaced(question.text)
 
     def is_unsupported(self, question: GeneratedQuestion) -> bool:
-        """A document does not name the object of its fact, or does not name its open subject."""
+        """A document lacks the object of its fact, or the subject of its open fact."""
         triples = [one for path in question.paths for one in path.triples if not one.link]
         return any(
             not self._holds(one.doc_id, one.object)
@@ -164,7 +164,7 @@ class RuleJudge:
         )
 
     def has_detour(self, question: GeneratedQuestion) -> bool:
-        """A document of the chain names what comes after its fact, or before its subject."""
+        """A document in the chain names something after its fact's object or before its subject."""
         for path in question.paths:
             nodes = [path.ends[0], *(one.object for one in path.triples)]
             for at, one in enumerate(path.triples):
@@ -174,7 +174,7 @@ class RuleJudge:
         return False
 
     def has_other_source(self, question: GeneratedQuestion) -> bool:
-        """Another document than the one it needs names its subject and the object."""
+        """Another document than the needed one names its subject and the object."""
         if question.hops > 1:
             return False
         start, end = map(title_key, question.paths[0].ends)
@@ -184,7 +184,7 @@ class RuleJudge:
         return any(f" {end} " in self._key[doc_id] for doc_id in others)
 
     def needs_one_document(self, question: GeneratedQuestion) -> bool:
-        """A document names a start and the end, or two of those that are compared."""
+        """A document names a start and the end, or two of the compared things."""
         starts = [title_key(path.ends[0]) for path in question.paths]
         if question.hops == 1:
             return False
@@ -211,7 +211,7 @@ class RuleJudge:
         return any(f" {key} " in self._key.get(doc_id, "") for key in keys)
 
     def _names(self, doc_id: DocId, node: str) -> bool:
-        """Whether the text names this; a year or a country proves nothing."""
+        """Whether the text contains this name; years and countries do not count."""
         key = title_key(base_title(node))
         telling = key not in _COMMON and not key.isdigit()
         return telling and f" {key} " in self._key.get(doc_id, "")
@@ -223,7 +223,7 @@ def _has_one_subject(question: GeneratedQuestion) -> bool:
 
 
 def _searched(document: Document) -> str:
-    """Everything that a document states: an article's outlet and day, too."""
+    """All text that a document states, with an article's outlet and date."""
     day = document.published_at
     written = f" {day.day} {MONTHS[day.month - 1]} {day.year}" if day else ""
     return f"{document.title} {document.text} {document.source or ''}{written}"

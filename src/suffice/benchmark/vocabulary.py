@@ -1,4 +1,4 @@
-"""The words that the rules read by (`vocabulary.toml`), and what a name looks like in a text."""
+"""The word lists of the rules (`vocabulary.toml`), and what a name looks like in a text."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ COUNTRIES = frozenset(NATIONALITIES.values()) | {
 KINDS: dict[str, str] = {
     noun: kind for kind, nouns in _WORDS["page_kinds"].items() for noun in nouns.split()
 }
-RANKS: dict[str, str] = {  # rank -> "man" or "woman", "" where it does not tell
+RANKS: dict[str, str] = {  # rank -> "man", "woman", or "" if it does not tell
     rank: "" if sex == "unknown" else sex
     for sex, ranks in _WORDS["ranks"].items()
     for rank in ranks.split()
 }
 SEX_OF_WORD = dict.fromkeys(_WORDS["men"].split(), "man")
 SEX_OF_WORD |= dict.fromkeys(_WORDS["women"].split(), "woman")
-AREAS: tuple[str, ...] = tuple(_WORDS["areas"].split())  # places that others are in, by noun
+AREAS: tuple[str, ...] = tuple(_WORDS["areas"].split())  # nouns for places that contain others
 TITLE_NOUNS = frozenset(_WORDS["title_nouns"].split())
 GENERIC_HEADINGS = frozenset(" ".join(one.split()) for one in _WORDS["generic_headings"].split(";"))
 NAMING_KEYS = frozenset(_WORDS["naming_keys"].split())
@@ -39,7 +39,7 @@ OVERLAPPING_COUNTRIES: list[list[str]] = _WORDS["overlapping_countries"]
 
 
 def any_of(name: str) -> str:
-    """A pattern for any entry of a word list."""
+    """A pattern that matches any entry of a word list."""
     return f"(?:{'|'.join(' '.join(one.split()) for one in _WORDS['lists'][name].split(','))})"
 
 
@@ -66,7 +66,7 @@ _PLACE = re.compile(rf"(?:the )?{_NAME.pattern}(?:, (?:{_NAME.pattern}))*")
 
 
 class NameList(NamedTuple):
-    """Names that follow each other in a text, and where they end."""
+    """Consecutive names in a text, and where they end."""
 
     names: tuple[str, ...]
     end: int
@@ -78,7 +78,7 @@ def base_title(title: str) -> str:
 
 
 def without_rank(name: str) -> str:
-    """The name without the ranks before it; a name that is nothing else keeps them."""
+    """The name without leading ranks, unless it consists of ranks only."""
     words = name.split()
     while len(words) > 1 and words[0] in RANKS and words[1] not in ("of", "von", "de"):
         words.pop(0)
@@ -86,7 +86,7 @@ def without_rank(name: str) -> str:
 
 
 def names_at(text: str, at: int, *, joined: Collection[str] = (), commas: bool = True) -> NameList:
-    """The names that begin here: "A", "A and B", "A, B and C".
+    """The names that start here: "A", "A and B", "A, B and C".
 
     `joined` are pairs of words whose "and" belongs to one name ("Greece and Denmark"). Without
     `commas` only "and" continues the list.
@@ -115,6 +115,6 @@ def names_at(text: str, at: int, *, joined: Collection[str] = (), commas: bool =
 
 
 def place_at(text: str, at: int) -> str | None:
-    """The place that begins here with those around it: "Cahir, County Tipperary, Ireland"."""
+    """The place that starts here, with surrounding places: "Cahir, County Tipperary, Ireland"."""
     match = _PLACE.match(text, at)
     return match.group().rstrip(".") if match else None

@@ -1,9 +1,8 @@
 """Data sets in their original formats, streamed record by record, with their gold labels.
 
 `load("frames", "test.tsv")` returns a Dataset; its `documents()` and `questions()` stream. To add a
-format, write a module with a `load` function and add a line to FORMATS. A collection that is
-generated instead of loaded plugs in as an entry point `dataset.<name>` of the group
-`suffice.plugins`.
+format, write a module with a `load` function and add a line to FORMATS. To add a generated
+collection, register an entry point `dataset.<name>` in the group `suffice.plugins`.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What loads a format (`load(files, skip_bad=...)`), and its public files if there are any."""
+    """The loader of a format (`load(files, skip_bad=...)`), and its public files, if any."""
 
     load: Callable[..., Dataset]
     hub: HubFiles | None = None
@@ -94,7 +93,7 @@ def load(
 ) -> Dataset:
     """Load a data set from a folder or file, or from a question file and a corpus file.
 
-    Without any path the public files are fetched. With `skip_bad`, bad records are left out,
+    Without a path, the public files are downloaded. With `skip_bad`, bad records are skipped,
     counted and listed in `.bad`; otherwise the first one raises an InputError. Case, hyphens and
     underscores in the name do not matter.
     """

@@ -2,8 +2,8 @@
 
 Documents and queries have `_id` and `text`, documents also `title`. Qrels have the columns
 query-id, corpus-id and score; a score above 0 is gold. The split is test if there is one, else the
-only one; to choose another, pass its file, such as scifact/qrels/dev.tsv, as `path` or as
-`questions`. Queries without a line in the qrels belong to other splits and are left out.
+only one. To choose another, pass its file, such as scifact/qrels/dev.tsv, as `path` or as
+`questions`. Queries without a line in the qrels belong to other splits and are skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from suffice.types import DocId, Question, QuestionId
 
 
 def load(files: DatasetFiles, *, skip_bad: bool = False) -> Dataset:
-    """Files that are not named are looked for beside those that are."""
+    """Load the data set; files that are not named are searched beside those that are."""
     path, corpus = files.path, files.corpus
     named = [one for one in (files.questions, path) if one is not None]
     qrels = next((readable_file(one) for one in named if one.suffix == ".tsv"), None)
@@ -81,7 +81,7 @@ def _questions(queries: Path, qrels: Path, bad: BadRecords) -> Iterator[GoldQues
 
 
 def _gold(qrels: Path, bad: BadRecords) -> dict[QuestionId, list[DocId]]:
-    """The gold of each judged question; none where all its scores are 0."""
+    """The gold of each judged question; empty if all its scores are 0."""
     rows = read_tsv(qrels, bad, columns=("query-id", "corpus-id", "score"))
     gold: dict[QuestionId, list[DocId]] = {}
     for question_id, doc_id, score in parse_records(rows, bad, _judgement):

@@ -21,12 +21,11 @@ Stream = Callable[[BadRecords], Iterable[T]]
 
 
 class Dataset:
-    """Documents and questions under one name. Each pass streams again; nothing is kept in between.
+    """Documents and questions under one name. Each pass streams again; nothing is cached.
 
-    `documents` and `questions` take a BadRecords and return what they load; None where the data set
-    has no such part. With `one_file` both passes read the same records, so a bad one counts once.
-    `whole_corpus` is False where the documents are only retrieved ones: missing gold is then no
-    error.
+    `documents` and `questions` take a BadRecords and return the records; None if the data set lacks
+    that part. With `one_file` both passes read the same records, so a bad one counts once.
+    `whole_corpus` is False if the documents are only retrieved ones; missing gold is then no error.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class Dataset:
 
     @property
     def bad(self) -> BadRecords:
-        """What the latest passes over documents and questions left out."""
+        """What the latest passes over documents and questions skipped."""
         documents, questions = self._bad_documents, self._bad_questions
         if self._one_file:
             return max(questions, documents, key=lambda bad: bad.count)
@@ -84,7 +83,7 @@ class Dataset:
 def from_file(
     loader: Callable[[Path, BadRecords], Iterable[T]], path: Path | None
 ) -> Stream[T] | None:
-    """The loader bound to its file; None where there is no file."""
+    """The loader bound to its file; None if there is no file."""
     return None if path is None else partial(loader, path)
 
 
@@ -141,13 +140,13 @@ class MissingGold:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a data set contains. Hops are counted over the questions that have gold."""
+    """The contents of a data set. Hops are counted over the questions with gold."""
 
     name: str
     documents: int
     questions: int
     null_questions: int
-    repeated_questions: int  # questions with the text of an earlier one
+    repeated_questions: int  # questions with the same text as an earlier one
     mentions: int  # gold documents, summed over the questions
     titles: int  # distinct gold documents
     hops_min: int | None
@@ -156,7 +155,7 @@ class Summary:
     by_hops: dict[int, int]
     by_kind: dict[str, int]
     labels: dict[str, int]
-    unresolved: tuple[MissingGold, ...]  # the first of them
+    unresolved: tuple[MissingGold, ...]  # the first few
     unresolved_count: int
     skipped: int
     skipped_examples: tuple[str, ...]
@@ -191,7 +190,7 @@ def describe(dataset: Dataset) -> Summary:
     bad = dataset.bad
     unresolved: list[MissingGold] = []
     unresolved_count = 0
-    # Which questions need the missing documents: a second pass, only where there are any.
+    # A second pass finds the questions that need missing documents, if there are any.
     for one in dataset.questions() if gold and dataset.whole_corpus else ():
         for doc_id in sorted(one.gold.doc_ids & gold):
             unresolved_count += 1

@@ -1,4 +1,4 @@
-"""A folder as people keep it: notes, pages, tables and chats become documents that lead back.
+"""An ordinary folder: notes, pages, tables and chats become documents that record their origin.
 
     .md .txt .html    a document for each section; its heading is the title
     .csv .tsv         a document for each row: lines like "column: value"
@@ -7,9 +7,10 @@
     chats             JSON messages with `ts`, `user` and `text` (Slack), or `role` and `content`,
                       alone or in a list `messages`; a .txt of lines like WhatsApp's
 
-Long sections are cut between paragraphs. `Document.extra` says where a document is from: `folder`,
-`path` in it, `line`, `page` or `item`, and `heading`, like "Handbook > Leave > Sick leave". A file
-that cannot be read is listed and skipped. Hidden files, links and what suffice made are left out.
+Long sections are split between paragraphs. `Document.extra` records the origin of a document:
+`folder`, `path` in it, `line`, `page` or `item`, and `heading`, like "Handbook > Leave > Sick
+leave". Unreadable files are listed and skipped. Hidden files, links and files that suffice made are
+ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from suffice.types import Document
 MAX_FILE_BYTES = 64 * 1024 * 1024  # read at once; JSON Lines are streamed
 MAX_MARKDOWN_BYTES = 16 * 1024 * 1024  # parsing can take a hundred times as much memory
 MAX_MANIFEST_BYTES = 16 * 1024 * 1024
-MAX_CHARS = 1_000  # of a passage: about what the gate was trained to read
+MAX_CHARS = 1_000  # per passage: about the length that the gate was trained on
 MAX_TITLE_CHARS = 200
 HEADING_SEPARATOR = " > "
 _BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -49,7 +50,7 @@ _BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A document to be; `known` where the file says itself what its document is."""
+    """A future document; `known` if the file itself defines the document."""
 
     text: str
     title: str
@@ -59,14 +60,17 @@ class _Passage:
 
 
 def load(files: DatasetFiles, *, skip_bad: bool = False) -> Dataset:
-    """Bad files and records are always skipped and listed; `skip_bad` covers a missing extra."""
+    """Load a folder. Bad files and records are always skipped and listed.
+
+    `skip_bad` applies to a missing extra.
+    """
     if files.path is None:
         raise InputError("a folder has one path", hint="suffice build FOLDER --out LIBRARY")
     return Folder(files.path, skip_pdf=skip_bad).dataset()
 
 
 def is_folder(path: Path) -> bool:
-    """Whether these are files as people keep them, not those of our own JSON Lines format."""
+    """Whether these are ordinary files, not files of our own JSON Lines format."""
     if path.is_dir():
         names = (*jsonl.QUESTION_FILES, *jsonl.CORPUS_FILES)
         return not any((path / name).is_file() for name in names)
@@ -74,7 +78,7 @@ def is_folder(path: Path) -> bool:
 
 
 class Folder:
-    """The files of a folder, or one file. What a pass found is in its attributes."""
+    """The files of a folder, or one file. The attributes describe the last pass."""
 
     def __init__(self, path: Path, *, skip_pdf: bool = False) -> None:
         self.root = Path(path)
@@ -86,7 +90,7 @@ class Folder:
         self.name = self.root.resolve().name
         self._skip_pdf = skip_pdf
         self.read: set[str] = set()  # paths of the files that became documents
-        self.unread: set[str] = set()  # of those that did not, or not to their end; of folders
+        self.unread: set[str] = set()  # paths not read, or not completely; also folders
         self.ignored: Counter[str] = Counter()  # files of other types, by suffix
 
     def dataset(self) -> Dataset:
@@ -97,16 +101,16 @@ class Folder:
         return document.extra.get("folder") == self.name
 
     def is_gone(self, document: Document) -> bool:
-        """Whether the document came from this folder, and the last pass would have found it again.
+        """Whether the document came from this folder and no longer exists in it.
 
-        A file that exists and cannot be read keeps its earlier documents, and so do the files in a
+        A file that exists but cannot be read keeps its earlier documents, and so do files in a
         folder that cannot be listed.
         """
         path = PurePosixPath(str(document.extra.get("path")))
         return self.owns(document) and self.unread.isdisjoint(map(str, (path, *path.parents)))
 
     def documents(self, bad: BadRecords) -> Iterator[Document]:
-        """The documents of every file, in the order of their paths."""
+        """The documents of every file, ordered by path."""
         self.read, self.unread, self.ignored = set(), set(), Counter()
         files = list(self.files(bad))
         if any(file.suffix.lower() == ".pdf" for file in files) and not self._skip_pdf:
@@ -137,12 +141,12 @@ class Folder:
             (self.read if found else self.unread).add(path)
 
     def files(self, bad: BadRecords) -> Iterator[Path]:
-        """The files that are to be read, in order. Links, and what cannot be listed, are bad."""
+        """The files to read, in order. Links and folders that cannot be listed are bad records."""
         if self.root.is_file():
             yield self.root
             return
 
-        waiting = [self.root]  # not os.walk: it recurses, and folders can be deep
+        waiting = [self.root]  # not os.walk: it recurses, and folders may be deep
         while waiting:
             home = waiting.pop()
             try:
@@ -182,7 +186,7 @@ class Folder:
             problem = "its name is not UTF-8"
         elif entry.is_symlink():
             if _is(entry.is_file) and self._reads(file.resolve()):
-                return False  # it is read where it is
+                return False  # it is read at its own path
             problem = "a link out of the folder, to a hidden file, or a broken one, not followed"
         elif not _is(entry.is_file):
             problem = "not a regular file"
@@ -192,7 +196,7 @@ class Folder:
         return not problem
 
     def _reads(self, target: Path) -> bool:
-        """Whether the target of a link is a file of this folder that is read by itself."""
+        """Whether the target of a link is a file in this folder that is read anyway."""
         root = self.root.resolve()
         if not target.is_relative_to(root) or target.suffix.lower() not in LOADERS:
             return False
@@ -212,7 +216,7 @@ class Folder:
 
 
 def _is(kind: Callable[[], bool]) -> bool:
-    """What an entry of a folder is; False where the system cannot say: a link to itself."""
+    """What a folder entry is; False if the system cannot tell, as for a link to itself."""
     try:
         return kind()
     except OSError:
@@ -220,7 +224,7 @@ def _is(kind: Callable[[], bool]) -> bool:
 
 
 def _printable(path: Path | str) -> str:
-    """The path in a message: a name need not be UTF-8."""
+    """The path for a message: a name need not be valid UTF-8."""
     return str(path).encode("utf-8", "replace").decode()
 
 
@@ -228,9 +232,9 @@ def _is_artefact(folder: Path) -> bool:
     """Whether suffice made this folder: a library, a gate, a run."""
     manifest = folder / MANIFEST
     try:
-        if not manifest.is_file():  # a pipe would be waited for
+        if not manifest.is_file():  # opening a pipe would block
             return False
-        with manifest.open("rb") as stream:  # someone's own may be huge
+        with manifest.open("rb") as stream:  # a user's own file may be huge
             value = json.loads(stream.read(MAX_MANIFEST_BYTES))
     except (OSError, ValueError, RecursionError):
         return False
@@ -238,7 +242,7 @@ def _is_artefact(folder: Path) -> bool:
 
 
 def read_text(file: Path, *, max_bytes: int | None = None) -> str:
-    """The text of a file in UTF-8, or in UTF-16 with its mark; InputError where it is neither."""
+    """The text of a file in UTF-8, or UTF-16 with a byte order mark; InputError if neither."""
     max_bytes = max_bytes or MAX_FILE_BYTES
     if (size := file.stat().st_size) > max_bytes:
         limit = f"{max_bytes // 2**20} MiB"
@@ -262,7 +266,7 @@ def read_text(file: Path, *, max_bytes: int | None = None) -> str:
 
 
 def _name(file: Path) -> str:
-    """A title for what has none: the file's name in words."""
+    """A title for a file without one: the file's name in words."""
     return re.sub(r"[_-]+", " ", file.stem).strip() or file.name
 
 
@@ -280,7 +284,7 @@ class _Section:
 
 
 def _section_passages(sections: Iterable[_Section], title: str) -> Iterator[_Passage]:
-    """A passage or more for each section; one without text only if no section is inside it."""
+    """One or more passages per section; a section without text only if it has no subsections."""
     listed, above = list(sections), list[_Section]()
     for at, one in enumerate(listed):
         above = [other for other in above if other.level < one.level]
@@ -297,7 +301,7 @@ def _section_passages(sections: Iterable[_Section], title: str) -> Iterator[_Pas
 def _pack(
     paragraphs: Iterable[tuple[int, str]], *, glue: str = "\n\n"
 ) -> Iterator[tuple[int, str]]:
-    """Neighbouring paragraphs joined up to MAX_CHARS; a longer one is cut."""
+    """Join neighbouring paragraphs up to MAX_CHARS; split longer ones."""
     first, held, size = 0, list[str](), 0
     for line, text in (piece for one in paragraphs for piece in _cut(*one)):
         if held and size + len(text) > MAX_CHARS:
@@ -315,7 +319,7 @@ _CUTS = (re.compile(r"\n"), re.compile(r"[.!?]\s|[。！？]"), re.compile(r"\s"
 
 
 def _cut(line: int, text: str) -> Iterator[tuple[int, str]]:
-    """Pieces of at most MAX_CHARS, cut after a line, else a sentence, else a word."""
+    """Pieces of at most MAX_CHARS, split after a line, else a sentence, else a word."""
     start = 0
     while len(text) - start > MAX_CHARS:
         window = text[start : start + MAX_CHARS]
@@ -329,7 +333,7 @@ def _cut(line: int, text: str) -> Iterator[tuple[int, str]]:
 
 
 def _paragraphs(text: str, first: int = 1) -> list[tuple[int, str]]:
-    """Paragraphs between blank lines, with the line that each begins on."""
+    """Paragraphs between blank lines, with the line on which each starts."""
     found: list[tuple[int, str]] = []
     held: list[str] = []
     for number, line in enumerate([*text.split("\n"), ""], start=first):
@@ -356,7 +360,7 @@ def _load_markdown(file: Path, bad: BadRecords) -> Iterator[_Passage]:
     lines = text.split("\n")
     sections, start = [_Section(0, "", 1)], 0
     markdown = MarkdownIt("commonmark")
-    # Only headings are parsed inside: hostile emphasis or brackets would take long.
+    # Skip inline parsing, except for headings: hostile emphasis or brackets would take long.
     tokens = MarkdownIt("commonmark").disable(["inline", "text_join"]).parse(text)
     for token, inline in pairwise(tokens):
         if token.type != "heading_open" or token.level or token.map is None:
@@ -368,7 +372,7 @@ def _load_markdown(file: Path, bad: BadRecords) -> Iterator[_Passage]:
             " " if child.type == "softbreak" else child.content for child in parsed.children or ()
         )
         sections.append(_Section(int(token.tag[1:]), _one_line(heading), begin + 1))
-        # Of a heading too long for a title, the text has the whole.
+        # If a heading is too long for a title, the text repeats it in full.
         start = end if len(inline.content) <= MAX_TITLE_CHARS else begin
     sections[-1].paragraphs = _paragraphs("\n".join(lines[start:]), start + 1)
     return _section_passages(sections, title)
@@ -396,7 +400,7 @@ _BLOCKS = _HEADINGS | frozenset(
 
 
 class _HtmlSections(HTMLParser):
-    """Headings and the text between them; a cell of a table is followed by a tab."""
+    """Headings and the text between them; a tab follows each table cell."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -409,7 +413,7 @@ class _HtmlSections(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in ("main", "article", "h1") and "nav" in self._unseen:
-            self._unseen = []  # the navigation was never closed
+            self._unseen = []  # the navigation element was never closed
         if tag in _UNSEEN:
             self._unseen.append(tag)
         elif tag in _BLOCKS and tag not in ("td", "th"):
@@ -459,9 +463,9 @@ _MAX_TAG_CHARS = 4_000
 
 
 def _strip_markup(text: str) -> str:
-    """The page without comments, scripts and tags that never end; every line stays in its place.
+    """The page without comments, scripts and unclosed tags; line numbers stay the same.
 
-    In one pass: Python's parser takes quadratic time for such things, where they are many.
+    One pass: Python's parser takes quadratic time if there are many of these.
     """
     ends = {name: re.compile(end, re.IGNORECASE) for name, end in _ENDS.items()}
     parts, at, absent = list[str](), 0, set[str]()
@@ -479,7 +483,7 @@ def _strip_markup(text: str) -> str:
 
 
 def _escape_open_tags(text: str) -> str:
-    """The text with "&lt;" for each "<" that no ">" follows soon."""
+    """The text with "&lt;" for each "<" that has no ">" soon after."""
     first, *pieces = text.split("<")
     parts, at, end = [first], len(first), -1
     for piece in pieces:
@@ -546,7 +550,7 @@ class _Message:
 
 
 def _chat_passages(messages: Iterable[_Message], title: str) -> Iterator[_Passage]:
-    """Neighbouring messages of one day as one passage, up to MAX_CHARS."""
+    """Join neighbouring messages of the same day into passages of up to MAX_CHARS."""
     day, held = None, list[tuple[int, str]]()
 
     def passages() -> Iterator[_Passage]:
@@ -569,7 +573,7 @@ _WHATSAPP = re.compile(
 
 
 def _whatsapp_messages(text: str) -> list[_Message] | None:
-    """The messages of an exported chat; None where the text is none."""
+    """The messages of an exported chat; None if the text is not one."""
     lines = text.split("\n")
     first = [line for line in lines[:50] if line.strip()][:10]
     starts = [_WHATSAPP.fullmatch(line) for line in first]
@@ -590,7 +594,7 @@ def _whatsapp_messages(text: str) -> list[_Message] | None:
 
 
 def _parse_days(days: list[str]) -> list[date | None]:
-    """The days; None for all where nothing tells the day from the month."""
+    """The dates; None for all if day and month cannot be told apart."""
     parts = [tuple(int(part) for part in re.split(r"[./-]", day)) for day in days]
     orders = [(0, 1, 2)] if days and parts[0][0] > 99 else [(2, 1, 0), (2, 0, 1)]
     possible: list[list[date | None]] = []
@@ -605,7 +609,7 @@ def _parse_days(days: list[str]) -> list[date | None]:
 
 
 def _is_message(value: Any) -> bool:
-    """Slack's (`ts` and `text`), or a language model's (`role` and `content`)."""
+    """Whether this is a message: Slack's (`ts`, `text`) or a chat model's (`role`, `content`)."""
     return isinstance(value, dict) and any(
         names <= value.keys() for names in ({"ts", "text"}, {"role", "content"})
     )
@@ -613,7 +617,7 @@ def _is_message(value: Any) -> bool:
 
 def _message(value: dict[str, Any], line: int) -> _Message | None:
     text = value.get("content") if "role" in value else value.get("text")
-    if isinstance(text, list):  # parts, of which some may be pictures
+    if isinstance(text, list):  # parts, some of which may be images
         parts = (part.get("text") if isinstance(part, dict) else part for part in text)
         text = "\n".join(part for part in parts if isinstance(part, str))
     if not isinstance(text, str) or not text.strip():
@@ -638,9 +642,9 @@ def _parse_ts(value: Any) -> datetime | None:
 def _record_passages(
     records: Iterable[tuple[Any, int]], file: Path, bad: BadRecords
 ) -> Iterator[_Passage]:
-    """Objects with their line (or number) as documents, and messages that follow as chats."""
+    """Objects with their line (or number) as documents, and consecutive messages as chats."""
     title = _name(file)
-    if re.fullmatch(r"\d{4} \d{2} \d{2}", title):  # Slack: a folder a channel, a file a day
+    if re.fullmatch(r"\d{4} \d{2} \d{2}", title):  # Slack: a folder per channel, a file per day
         title = f"{file.parent.name} {title.replace(' ', '-')}"
     chat: list[_Message] = []
     for value, line in records:
@@ -668,7 +672,7 @@ def _object_passages(value: Any, line: int) -> Iterator[_Passage]:
     if not document.text.strip():
         raise InputError("has no text")
     if document.doc_id == content_id(document.title, document.text):
-        document = replace(document, doc_id="")  # it has none of its own: the file gives it one
+        document = replace(document, doc_id="")  # it has no id of its own: the file provides one
     place = {"line": line, "heading": document.title}
     yield _Passage(document.text, document.title, place, known=document)
 
@@ -702,7 +706,7 @@ def _import_pypdf() -> Any:
         import pypdf
     except ImportError:
         raise MissingExtraError("reading a .pdf", extra="pdf") from None
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it mends is no concern of users
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its repairs do not concern users
     return pypdf
 
 
@@ -736,7 +740,7 @@ def _load_pdf(file: Path, bad: BadRecords) -> Iterator[_Passage]:
 def _page_text(page: Any, number: int) -> str:
     try:
         text = str(page.extract_text())
-    except Exception as error:  # likewise
+    except Exception as error:  # a damaged page can also raise anything
         raise InputError(f"page {number} cannot be read: {error}") from error
     return text if is_text(text) else text.encode("utf-8", "replace").decode()
 

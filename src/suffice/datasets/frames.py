@@ -1,9 +1,9 @@
 """FRAMES: questions with their Wikipedia links, in the layout of the public test.tsv.
 
-The file names articles but contains no text. As in the paper, the corpus is every gold article by
-its title: the document's id is the title as a link writes it, with underscores; its title has
-spaces; its text is empty. `docs/decisions/0003-frames-links.md` says which links name an article,
-and why.
+The file names articles but has no text. As in the paper, the corpus consists of every gold article
+by its title: the document's id is the title as in a link, with underscores; its title has spaces;
+its text is empty. `docs/decisions/0003-frames-links.md` explains which links name an article, and
+why.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _rows(path: Path, bad: BadRecords) -> Iterator[Record]:
 
 # -------------------------------------------------------------------------------------------- links
 
-# A link starts at its scheme, or at a bare host. Never split at commas: titles contain them.
+# A link starts at its scheme or at a bare host. Do not split at commas: titles contain them.
 _START = re.compile(r"https?://|(?<![\w./-])(?=(?:[\w-]+\.)+wikipedia\.org/)", re.IGNORECASE)
 _HOST = re.compile(
     r"(?:https?://)?(?:[\w-]+\.)+wikipedia\.org/(?P<page>.*)", re.IGNORECASE | re.DOTALL
@@ -107,7 +107,7 @@ _NO_ARTICLES = frozenset(
 
 
 def linked_articles(record: Record) -> tuple[str, ...]:
-    """The articles that a row links to, in order, each once: "Utica,_New_York"."""
+    """The articles that a row links to, in order and without duplicates: "Utica,_New_York"."""
     found: dict[str, str] = {}
     for column, cell in record.value.items():
         if _is_link_column(column):
@@ -124,7 +124,7 @@ def _is_link_column(column: str) -> bool:
 
 
 def _cell_items(record: Record, column: str, cell: str) -> list[str]:
-    """A cell of links, or the items of one that is written as a Python or JSON list."""
+    """The items of a cell: links, or a list in Python or JSON notation."""
     if not cell.lstrip().startswith("["):
         return [cell]
     try:
@@ -136,7 +136,7 @@ def _cell_items(record: Record, column: str, cell: str) -> list[str]:
 
 
 def _article(link: str) -> str | None:
-    """The title of the linked article, with underscores; None if it is no article or optional."""
+    """The title of the linked article, with underscores; None if optional or not an article."""
     match = _HOST.fullmatch(link)
     if match is None or _OPTIONAL.search(link):
         return None
@@ -145,7 +145,7 @@ def _article(link: str) -> str | None:
         title = page.removeprefix("wiki/")
     else:
         title = parse_qs(query).get("title", [""])[0]
-    title = unquote(unquote(title))  # one link of the file is escaped twice
+    title = unquote(unquote(title))  # one link in the file is escaped twice
     title = re.sub(r"[\s_]+", "_", unicodedata.normalize("NFC", title))
     kept = (char for char in title if unicodedata.category(char) not in ("Cc", "Cf"))
     title = "".join(kept).strip("_")

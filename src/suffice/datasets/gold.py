@@ -1,6 +1,6 @@
-"""Gold: the documents a question truly needs. The only home of labels and of their splits.
+"""Gold: the documents that a question needs. Labels and their splits are defined only here.
 
-`retrieval`, `gate` and `answering` come before this module and cannot import it.
+`retrieval`, `gate` and `answering` are lower layers and cannot import this module.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from suffice.types import DocId, Hit, Question, QuestionId
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """The documents a question needs, and what its data set says about it."""
+    """The documents that a question needs, and what its data set says about it."""
 
     question_id: QuestionId
-    doc_ids: frozenset[DocId]  # empty: a null question, nothing in the corpus answers it
+    doc_ids: frozenset[DocId]  # empty: a null question that the corpus does not answer
     answer: str | None = None
     kind: str | None = None  # the question type, as the data set names it
     hops: int = 0
     labels: tuple[str, ...] = ()  # FRAMES' reasoning types
-    facts: tuple[str, ...] = ()  # the evidence sentences, where the data set quotes them
+    facts: tuple[str, ...] = ()  # evidence sentences, if the data set quotes them
 
 
 @dataclass(frozen=True, slots=True)
 class GoldQuestion:
-    """A question with its gold and, where someone already retrieved for it, the ranked hits."""
+    """A question with its gold and, if hits were already retrieved, the ranked hits."""
 
     question: Question
     gold: Gold
@@ -50,8 +50,8 @@ def split(
 ) -> Split:
     """Split into three disjoint parts with the same mix of question kinds, in input order.
 
-    A hash of the question's text and the seed decides its part: the same on every machine and for
-    every input order. Questions with the same text go to the same part, so repeats cannot leak.
+    A hash of the question's text and the seed decides its part, so it is the same on every machine
+    and for every input order. Questions with the same text go to the same part, to prevent leaks.
     """
     in_range = len(shares) == 3 and all(0 <= share <= 1 for share in shares)
     if not in_range or abs(sum(shares) - 1) > 1e-9:
@@ -78,5 +78,5 @@ def split(
 
 
 def draw_key(seed: int, text: str) -> bytes:
-    """Sort key for a seeded random order: it does not depend on what else is drawn."""
+    """Sort key for a seeded random order that does not depend on the other items."""
     return hashlib.sha256(f"{seed}\0{text}".encode("utf-8", "surrogatepass")).digest()

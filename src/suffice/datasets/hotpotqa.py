@@ -65,10 +65,10 @@ def _dataset(name: str, files: DatasetFiles, skip_bad: bool, repeats_ok: bool) -
 
 
 def _questions(path: Path, bad: BadRecords, repeats_ok: bool) -> Iterator[GoldQuestion]:
-    """The questions of a file. With `repeats_ok` a repeated record stays, as `id#2`.
+    """The questions in a file. With `repeats_ok` a repeated record is kept, as `id#2`.
 
     The HotpotQA sample that papers share contains some records two or three times, and published
-    averages count them each time. The same id with other content is an error.
+    averages count each of them. The same id with other content is an error.
     """
     ids = UniqueIds("question")
     seen: dict[str, tuple[bytes, int]] = {}
@@ -119,7 +119,7 @@ def _pooled(path: Path, bad: BadRecords) -> Iterator[Document]:
 
 
 def _context(record: Record) -> list[Document]:
-    _question(record)  # a record that is a bad question gives no documents either
+    _question(record)  # a record with an invalid question gives no documents either
     pairs = required_list(record, "context")
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise field_error(record, "context", "a list of [title, sentences] pairs")
@@ -154,7 +154,7 @@ def _passage(title: Any, body: Any, where: str) -> Document:
             hint=SKIP_HINT,
         )
     if isinstance(body, list) and all(isinstance(sentence, str) for sentence in body):
-        # HotpotQA's sentences begin with a space, 2Wiki's do not.
+        # HotpotQA's sentences start with a space, 2Wiki's do not.
         spaced = (one if one[:1].isspace() else f" {one}" for one in body[1:])
         body = "".join([*body[:1], *spaced])
     if not is_text(body):

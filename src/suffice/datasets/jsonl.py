@@ -1,4 +1,4 @@
-"""Our own JSON Lines (or a JSON array): documents, and questions with their gold, one a line.
+"""Our own JSON Lines (or a JSON array): documents, and questions with their gold, one per line.
 
 A document: `doc_id` (or `id`, `_id`), `text`, and optionally `title`, `source`, `category`,
 `published_at` (an ISO date), `entities` (a list of names), `parent` (the id of the document this is
@@ -6,10 +6,10 @@ a chunk of). Text or title must not be empty. Every other field is kept in `Docu
 
     {"doc_id": "a1", "title": "Ada", "text": "Ada wrote to Babbage.", "published_at": "1843-07-10"}
 
-A question: `question` and `gold` (a list of document ids; empty where nothing in the corpus answers
+A question: `question` and `gold` (a list of document ids; empty if nothing in the corpus answers
 it), and optionally `question_id`, `answer`, `kind`, `hops`, `labels`, and `hits`: what a retriever
-returned, best first, as document ids or as objects with `doc_id` and `score`. Without `question_id`
-the line number is used.
+returned, best first, as document ids or as objects with `doc_id` and `score`. `question_id`
+defaults to the line number.
 
     {"question_id": "q1", "question": "Who taught Ada's tutor?", "gold": ["a1", "b2"],
      "hits": [{"doc_id": "a1", "score": 7.5}]}
@@ -68,7 +68,7 @@ def _has_questions(path: Path, bad: BadRecords) -> bool:
     try:
         first = next(read_json_records(path, bad), None)
     except InputError:
-        return False  # loading it as documents reports the error
+        return False  # loading it as documents will report the error
     return first is not None and "question" in first.value
 
 
@@ -154,12 +154,12 @@ def _hit(value: Any) -> Hit | None:
         return Hit(doc_id)
     if isinstance(score, bool) or not isinstance(score, int | float):
         return None
-    # An integer may be larger than any float; NaN fails every comparison.
+    # An integer may exceed any float; NaN fails every comparison.
     return Hit(doc_id, float(score)) if abs(score) <= sys.float_info.max else None
 
 
 def document_record(document: Document) -> dict[str, Any]:
-    """A document as an object of this format; loading it gives the document back."""
+    """A document as an object in this format; loading it returns the same document."""
     known = {
         "doc_id": document.doc_id,
         "title": document.title or None,
@@ -174,7 +174,7 @@ def document_record(document: Document) -> dict[str, Any]:
 
 
 def question_record(question: GoldQuestion) -> dict[str, Any]:
-    """A question as an object of this format; hits keep their id and score only."""
+    """A question as an object in this format; hits keep only id and score."""
     gold, hits = question.gold, question.hits
     known = {
         "question_id": question.question.question_id,

@@ -1,29 +1,28 @@
-"""Labels as people give them: yes or no for a list of hits, yes or no per hit, or gold ids.
+"""Labels from people: yes or no for a list of hits, yes or no per hit, or gold ids.
 
-Our own JSON Lines, which the page writes; of the labels one is enough, the rest may be null or
+Our own JSON Lines, as written by the page. One kind of label is enough; the others may be null or
 missing:
 
     {"question": "…", "hits": [{"id": "a1", "title": "…", "text": "…", "score": 7.5}],
      "complete": true, "needed": {"a1": true, "b2": false}, "gold": ["a1"],
      "by": "ada", "at": "2026-11-17T11:05:00Z"}
 
-`complete` is about the hits as they are given, `needed` about each of them, and `gold` names every
-document that the question needs, found or not. A later row about the same question and the same
-hits replaces the earlier one; {"undo": true, "question": …, "hits": …, "by": …} takes the last one
-of that person back (without `by`, of anybody); its hits may be ids. A row whose `complete` is null
-and that says nothing else is a question that was skipped: it replaces nothing. A `by` that begins
-with "judge:" says that a model gave the label (`suffice judge`): what a person says about the same
-list replaces it.
+`complete` is about the list of hits, `needed` about each hit, and `gold` names every document that
+the question needs, found or not. A later row about the same question and hits replaces the earlier
+one. {"undo": true, "question": …, "hits": …, "by": …} takes back that person's last row (without
+`by`, anybody's); its hits may be ids. A row whose `complete` is null, without other labels, is a
+skipped question and replaces nothing. A `by` that starts with "judge:" means that a model gave the
+label (`suffice judge`); a person's label for the same list replaces it.
 
-What per-hit labels mean: with `complete` yes and every hit judged, the needed ones are the gold.
-With `complete` no they say nothing about what is missing. Alone they say "incomplete" where no hit
-is needed, and otherwise nothing: nobody said whether a document is missing. Such a label is left
-out, not guessed, and so is a yes about more hits than the gate reads. Labels that contradict
+The meaning of per-hit labels: if `complete` is yes and every hit is judged, the needed hits are the
+gold. If `complete` is no, they do not tell what is missing. Alone, they mean "incomplete" if no hit
+is needed, and otherwise nothing, because nobody said whether a document is missing. Such a label is
+skipped, not guessed, and so is a yes about more hits than the gate reads. Labels that contradict
 themselves are bad records.
 
-Also read: ragas rows, CSV and TSV with a header, and exports of traces (LangSmith, Langfuse and
-alike) with an input, retrieved documents and a score or thumbs. A thumb is mostly about the answer:
-a wrong answer from complete evidence then counts as incomplete.
+Other formats: ragas rows, CSV and TSV with a header, and exports of traces (LangSmith, Langfuse and
+similar) with an input, retrieved documents and a score or thumbs. A thumb is usually about the
+answer, so a wrong answer from complete evidence counts as incomplete.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ __all__ = [
     "to_examples",
 ]
 
-# What a field is called elsewhere, the likeliest name first.
+# Names of a field in other formats, most likely first.
 QUESTION_NAMES = ("question", "user_input", "query", "input", "inputs", "prompt")
 HITS_NAMES = (
     "hits", "retrieved_contexts", "retrieval_context", "contexts", "retrieved_documents",
@@ -69,8 +68,8 @@ FEEDBACK_NAMES = (
     "rating", "value",
 )  # fmt: skip
 GOLD_NAMES = ("gold", "gold_ids", "needed", "reference_context_ids", "reference_contexts")
-INNER_NAMES = ("outputs", "output", "inputs", "input", "metadata")  # objects of a trace
-SCORE_NAMES = ("key", "name")  # of one score in a list of them
+INNER_NAMES = ("outputs", "output", "inputs", "input", "metadata")  # objects in a trace
+SCORE_NAMES = ("key", "name")  # of a score in a list of scores
 VALUE_NAMES = ("score", "value", "avg")
 YES = {"yes", "y", "true", "t", "1", "up", "thumbs_up", "thumbsup", "like", "good", "positive",
        "complete", "sufficient", "correct", "pass", "\N{THUMBS UP SIGN}"}  # fmt: skip
@@ -78,25 +77,25 @@ NO = {"no", "n", "false", "f", "0", "-1", "down", "thumbs_down", "thumbsdown", "
       "negative", "incomplete", "insufficient", "incorrect", "fail",
       "\N{THUMBS DOWN SIGN}"}  # fmt: skip
 TABLES = {".csv": ",", ".tsv": "\t"}
-JUDGED_BY = "judge:"  # what `by` begins with where a judge gave the label
-MIN_COMPARED = 10  # labels of a judge beside a person's, to doubt the others
+JUDGED_BY = "judge:"  # prefix of `by` if a judge gave the label
+MIN_COMPARED = 10  # lists labelled by judge and person, to doubt the judge's other labels
 PER_HIT_ONLY = "per-hit labels alone do not say whether a document is missing"
 EXPECTED = "a label: 'complete' (yes or no), 'needed' (yes or no per hit) or 'gold' (ids)"
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What someone said about a question and its hits."""
+    """One label for a question and its hits."""
 
     question: str
     hits: tuple[Mapping[str, Any], ...]  # id, title, text, score
-    complete: bool | None = None  # None: not said
+    complete: bool | None = None  # None: not given
     needed: Mapping[DocId, bool] = field(default_factory=dict, hash=False)  # of the judged hits
-    gold: frozenset[DocId] | None = None  # every needed document; None: not known
+    gold: frozenset[DocId] | None = None  # every needed document; None: unknown
     by: str = ""
     at: str = ""
     where: str = ""
-    judge_said: bool | None = None  # what a judge said of the same list, beside a person
+    judge_said: bool | None = None  # a judge's label for the same list as a person's
 
     @property
     def is_judged(self) -> bool:
@@ -113,14 +112,14 @@ class Label:
 
     @property
     def known_gold(self) -> frozenset[DocId] | None:
-        """Every needed document, where the label says so or it follows."""
+        """Every needed document, if the label states or implies it."""
         if self.gold is None and self.complete and self.hit_ids <= self.needed.keys():
             return frozenset(name for name, yes in self.needed.items() if yes)
         return self.gold
 
     @property
     def is_complete(self) -> bool | None:
-        """Whether the hits hold every needed document; None where nobody said so."""
+        """Whether the hits contain every needed document; None if unknown."""
         if self.gold is not None:
             return bool(self.gold) and self.gold <= self.hit_ids
         if self.complete is None and self.hits and self.hit_ids <= self.needed.keys():
@@ -130,10 +129,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """Takes the last label of a question and its hits back: of one person, or of anybody."""
+    """Take back the last label for a question and its hits: one person's, or anybody's."""
 
     question: str
-    hit_ids: tuple[frozenset[DocId], ...]  # bare strings are ids, or texts without one
+    hit_ids: tuple[frozenset[DocId], ...]  # plain strings are ids, or texts without one
     by: str = ""
 
     def means(self, label: Label) -> bool:
@@ -141,7 +140,7 @@ class Undo:
 
 
 class LabelHistory:
-    """Labels that still count, in the order given, by a number of the caller's."""
+    """The labels that still apply, in order, by a number that the caller chooses."""
 
     def __init__(self) -> None:
         self.labels: dict[int, Label] = {}
@@ -162,7 +161,7 @@ class LabelHistory:
 
 @dataclass(frozen=True, slots=True)
 class LabelledExamples:
-    """The examples that a gate can learn from, and why the other labels were left out."""
+    """The examples that a gate can learn from, and why other labels were skipped."""
 
     examples: tuple[LabelledQuestion, ...]
     left_out: tuple[str, ...] = ()
@@ -171,9 +170,9 @@ class LabelledExamples:
 def read_labels(
     path: Path, *, bad: BadRecords | None = None, score: str | None = None
 ) -> list[Label]:
-    """The labels of a JSON Lines, JSON, CSV or TSV file, each question with its hits once.
+    """The labels in a JSON Lines, JSON, CSV or TSV file, one per question and hits.
 
-    `score` names the feedback that counts, where a trace has several.
+    `score` names the feedback to use if a trace has several.
     """
     bad, path = BadRecords() if bad is None else bad, Path(path)
     delimiter = TABLES.get(path.suffix.casefold())
@@ -185,7 +184,7 @@ def read_labels(
 
 
 def read_lists(path: Path, *, bad: BadRecords | None = None) -> list[Label]:
-    """The questions of such a file with their hits, whether somebody labelled them or not."""
+    """The questions in such a file with their hits, labelled or not."""
     bad = BadRecords() if bad is None else bad
 
     def parse(record: Record) -> Label:
@@ -198,9 +197,9 @@ def read_lists(path: Path, *, bad: BadRecords | None = None) -> list[Label]:
 
 
 def read_questions(path: Path, *, limit: int = 10_000) -> list[str]:
-    """The first questions of a file, each once: one a line, or JSON as labels, logs and traces are.
+    """The first questions in a file, without duplicates: one per line, or JSON like labels or logs.
 
-    Lines of JSON that cannot be read are left out: the last one of a log may be half-written.
+    Invalid JSON lines are skipped: the last one of a log may be incomplete.
     """
     path, bad = readable_file(Path(path)), BadRecords(skip=True)
     lines = (one.text.strip() for one in read_lines(path, BadRecords()))
@@ -219,7 +218,7 @@ def read_questions(path: Path, *, limit: int = 10_000) -> list[str]:
 def parse_labels(
     records: Iterable[Record], *, bad: BadRecords | None = None, score: str | None = None
 ) -> list[Label]:
-    """The labels of such rows. Later ones replace earlier ones, and an undo takes one back."""
+    """The labels in these rows. Later ones replace earlier ones; an undo takes one back."""
     bad, history = BadRecords() if bad is None else bad, LabelHistory()
     rows = parse_records(records, bad, lambda record: parse_label(record, score))
     for number, said in enumerate(rows):
@@ -232,7 +231,7 @@ def parse_labels(
 
 
 def _decide(history: Sequence[Label]) -> Label:
-    """The last word about a list; a person's counts more than a judge's."""
+    """The last label for a list; a person's overrides a judge's."""
     people = [one for one in history if not one.is_judged]
     judged = [one for one in history if one.is_judged]
     if not people:
@@ -242,15 +241,15 @@ def _decide(history: Sequence[Label]) -> Label:
 
 @dataclass(frozen=True, slots=True)
 class JudgedLabels:
-    """Labels that a judge gave, and how they agree with those that people gave to the same lists.
+    """Labels given by a judge, and their agreement with people's labels for the same lists.
 
-    `used` is 0 where they were left out, because they agree no better than chance.
+    `used` is 0 if they were skipped because they agree no better than chance.
     """
 
     given: int
     compared: int
     agreed: int
-    expected: float  # agreements by chance
+    expected: float  # agreements expected by chance
     used: int
 
     @property
@@ -269,10 +268,10 @@ class JudgedLabels:
 def check_judged(
     labels: Sequence[Label], *, promise: bool = False
 ) -> tuple[list[Label], JudgedLabels | None]:
-    """The labels to learn from, and what is known of those that a judge gave; None: there are none.
+    """The labels to learn from, and statistics of a judge's labels; None if there are none.
 
-    Where people labelled some of the same lists and the judge agrees no better than chance, its
-    other labels are left out. A promise rests on people's labels alone.
+    If people labelled some of the same lists and the judge agrees no better than chance, its other
+    labels are skipped. A promise uses people's labels only.
     """
     pairs = [(one.is_complete, one.judge_said) for one in labels if one.judge_said is not None]
     both = [(yes, said) for yes, said in pairs if yes is not None]
@@ -296,9 +295,9 @@ def check_judged(
 def to_examples(
     labels: Sequence[Label], *, k: int, documents: DocumentMap | None = None
 ) -> LabelledExamples:
-    """What a gate that reads `k` hits can learn from the labels.
+    """Training examples from the labels, for a gate that reads `k` hits.
 
-    `documents` has the texts of hits that are ids only.
+    `documents` has the texts of hits that are only ids.
     """
     found, left_out = [], []
     options: Any = {"documents": documents or {}}
@@ -330,7 +329,7 @@ def _distinct(label: Label) -> int:
 
 
 def parse_label(record: Record, score: str | None = None) -> Label | Undo:
-    """What one row says; InputError where it says nothing, or two things."""
+    """The label in one row; InputError if it has none, or contradicts itself."""
     question = _question(record)
     by, at = (optional_text(record, name) or "" for name in ("by", "at"))
     if record.value.get("undo") is True:
@@ -352,7 +351,7 @@ def _undone_ids(record: Record, question: str) -> tuple[frozenset[DocId], ...]:
 
 
 def _check_consistent(label: Label, record: Record) -> None:
-    """A label says something, and not two things."""
+    """Raise InputError if the label is empty or contradicts itself."""
     if unknown := sorted(label.needed.keys() - label.hit_ids):
         raise field_error(record, "needed", f"ids of the hits; {unknown[0]!r} is none")
     if not label.says_anything and "complete" not in record.value:
@@ -388,7 +387,7 @@ def _question(record: Record) -> str:
 
 
 def _last_message(messages: Sequence[Any]) -> Any:
-    """What the user said last, of a list of chat messages."""
+    """The user's last message in a list of chat messages."""
     for one in reversed(messages):
         if isinstance(one, Mapping) and one.get("role", one.get("type")) in ("user", "human"):
             return one.get("content")
@@ -396,7 +395,7 @@ def _last_message(messages: Sequence[Any]) -> Any:
 
 
 def _hits(record: Record, question: str) -> tuple[tuple[Mapping[str, Any], ...], dict[DocId, bool]]:
-    """The hits of a row, and where a hit says `needed` itself, what it says."""
+    """The hits in a row, and the `needed` labels that hits have themselves."""
     value = None
     for level in _levels(record.value):
         value = _first(level, HITS_NAMES)
@@ -405,7 +404,7 @@ def _hits(record: Record, question: str) -> tuple[tuple[Mapping[str, Any], ...],
         if value is not None:
             break
     if isinstance(value, str):
-        value = [value]  # one text, as in a cell of a table
+        value = [value]  # a single text, as in a table cell
     if not isinstance(value, list):
         raise _missing(record, "hits", "a list of hits (empty for none)", HITS_NAMES)
     ids = record.value.get("retrieved_context_ids")
@@ -424,7 +423,7 @@ def _hits(record: Record, question: str) -> tuple[tuple[Mapping[str, Any], ...],
         name = hit.doc_id
         if name.startswith(UNNAMED_ID_PREFIX):
             name = content_id(document.title, document.text)
-        # Without a text it is a document of the library.
+        # A hit without text is a document in the library.
         text = {"text": document.text} if document.text or document.title else {}
         hits.setdefault(name, {"id": name, "title": document.title, **text, "score": hit.score})
         if isinstance(one, Mapping) and one.get("needed") is not None:
@@ -437,7 +436,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _complete(record: Record, score: str | None) -> tuple[bool | None, dict[DocId, bool]]:
-    """Yes or no about all hits, and about each one."""
+    """Yes or no for the whole list, and for each hit."""
     row, needed = record.value, {}
     if isinstance(row.get("needed"), Mapping):
         items = row["needed"].items()
@@ -465,7 +464,7 @@ def _complete(record: Record, score: str | None) -> tuple[bool | None, dict[DocI
 
 
 def _named_scores(scores: Sequence[Any]) -> dict[str, Any]:
-    """The scores of a list by name; of one name the last counts."""
+    """The scores in a list by name; the last one counts."""
     found = {}
     for one in scores:
         if isinstance(one, Mapping):
@@ -474,7 +473,7 @@ def _named_scores(scores: Sequence[Any]) -> dict[str, Any]:
 
 
 def _one_of(scores: Mapping[str, Any], record: Record, name: str, wanted: str | None) -> Any:
-    """The score that counts: the wanted one, the one of completeness, or the only one."""
+    """The score to use: the wanted one, the one for completeness, or the only one."""
     known = {key: value for key, value in scores.items() if value is not None}
     if wanted is not None:
         return known.get(wanted)
@@ -508,7 +507,7 @@ def _gold(record: Record) -> frozenset[DocId] | None:
         value = record.value.get(name)
         if value is None or isinstance(value, Mapping):  # `needed` may be per hit
             continue
-        if isinstance(value, str):  # a cell of a table
+        if isinstance(value, str):  # a table cell
             value = [one.strip() for one in value.replace("|", ";").split(";") if one.strip()]
         texts = optional_texts(Record({name: value}, record.where), name)
         made = name == "reference_contexts"
@@ -538,7 +537,7 @@ def _missing(record: Record, name: str, expected: str, names: Sequence[str]) -> 
 
 
 def _with_values(record: Record) -> Record:
-    """A row of a table: empty cells are missing, and cells of JSON are what they contain."""
+    """A table row: empty cells are missing, and JSON in cells is parsed."""
     return Record(
         {name: _cell(text) for name, text in record.value.items() if text.strip()}, record.where
     )
@@ -549,5 +548,5 @@ def _cell(text: str) -> Any:
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            return text  # a text that begins with a bracket
+            return text  # a text that starts with a bracket
     return text

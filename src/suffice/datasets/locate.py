@@ -1,7 +1,7 @@
-"""Where the files of a data set are: given, found in a folder, or fetched from the hub.
+"""Find the files of a data set: given, in a folder, or downloaded from the hub.
 
 The hub publishes a hash of each file, which the download must match. Nothing is retried: offline,
-the error says at once how to pass a path.
+the error tells you at once how to pass a path.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class HubFiles:
 
 
 def fetch_public_files(name: str, wanted: HubFiles | None) -> Path:
-    """The folder with the data set's public files, downloaded if the hub's cache lacks them."""
+    """The folder with the data set's public files, downloaded if not in the hub's cache."""
     files = "--path, or --questions and --corpus"
     if wanted is None:
         raise NotReadyError(
@@ -92,8 +92,8 @@ def fetch_public_files(name: str, wanted: HubFiles | None) -> Path:
             wanted.repository, list(wanted.files), repo_type="dataset"
         )
     except Exception as error:
-        # An earlier download was checked when it arrived. The hub's client raises its transport's
-        # errors, which differ between versions.
+        # An earlier download was checked on arrival. The hub's client raises the errors of its
+        # transport, which differ between versions.
         found = [
             hub.try_to_load_from_cache(wanted.repository, file, repo_type="dataset")
             for file in wanted.files
@@ -120,7 +120,7 @@ def fetch_public_files(name: str, wanted: HubFiles | None) -> Path:
 
 
 def _check_hash(path: Path, published: Any) -> None:
-    """Compare with what the hub publishes: sha256 of a large file, git's hash of a small one."""
+    """Compare with the hub's hash: sha256 for a large file, git's hash for a small one."""
     if published.lfs is not None:
         found, expected = sha256_of(path), published.lfs.sha256
     else:

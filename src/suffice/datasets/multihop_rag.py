@@ -1,10 +1,10 @@
-"""MultiHop-RAG: news questions whose evidence lies in two to four articles, in the official layout.
+"""MultiHop-RAG: news questions with evidence in two to four articles, in the official layout.
 
 Questions (MultiHopRAG.json): `query`, `answer`, `question_type` (inference_query, comparison_query,
 temporal_query or null_query), `evidence_list` of objects with `title`, `url` and the quoted `fact`.
 Articles (corpus.json): `title`, `body`, and `source`, `category`, `published_at`, `author`, `url`,
-each of which may be null. A document's id is its title, or its url if it has none. The file gives
-its questions no ids: they are numbered q0, q1, … in file order.
+each of which may be null. A document's id is its title, or its url if it has none. Questions in the
+file have no ids: they are numbered q0, q1, … in file order.
 """
 
 from __future__ import annotations

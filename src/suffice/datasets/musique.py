@@ -2,8 +2,8 @@
 
 Questions: `id` ("3hop1__…"), `question`, `answer`, `paragraphs` of `title`, `paragraph_text`,
 `is_supporting`; `answerable` false (in MuSiQue-Full) makes a null question. Corpus: a list (or JSON
-Lines) of `title`, `text`. Titles repeat, so a document's id is made of title and text, the same
-from either file. Without a corpus file the corpus is pooled from the paragraphs.
+Lines) of `title`, `text`. Titles repeat, so a document's id is derived from title and text, equal
+for both files. Without a corpus file, the corpus is pooled from the paragraphs.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _pooled(path: Path, bad: BadRecords) -> Iterator[Document]:
 
 
 def _context(record: Record) -> list[Document]:
-    _question(record)  # a record that is a bad question gives no documents either
+    _question(record)  # a record with an invalid question gives no documents either
     return [_document(paragraph, "paragraph_text") for paragraph in _paragraphs(record)]
 
 

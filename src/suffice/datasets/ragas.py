@@ -1,8 +1,8 @@
 """ragas rows: questions with retrieved and reference contexts, as JSON Lines or a JSON array.
 
 `user_input`, `retrieved_context_ids` with `retrieved_contexts`, `reference_context_ids` (the gold)
-with `reference_contexts` if known, `reference` (the answer). Where a row has texts but no ids, the
-ids are made of the texts. The documents are the contexts that come with their text: part of a
+with `reference_contexts` if known, `reference` (the answer). If a row has texts but no ids, the ids
+are derived from the texts. The documents are the contexts that have a text. They are part of a
 corpus, so gold without a document is no error here.
 """
 
@@ -78,7 +78,7 @@ def _documents(path: Path, bad: BadRecords) -> Iterator[Document]:
 
 
 def _contexts(record: Record) -> list[Document]:
-    _question(record, "")  # a row that is a bad question gives no documents either
+    _question(record, "")  # a row with an invalid question gives no documents either
     return [
         Document(doc_id, text)
         for side in ("retrieved", "reference")

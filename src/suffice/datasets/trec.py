@@ -1,10 +1,10 @@
-"""TREC: qrels, and where there are any, a run, topics and documents.
+"""TREC: qrels, and optionally a run, topics and documents.
 
-Run lines are `question Q0 document rank score tag`, the lines of a question together; qrels lines
-are `question 0 document relevance`, and relevance above 0 is gold. Topics are `question<TAB>text`;
-without them the question texts are empty. Documents are our own JSON Lines (or BEIR's
-corpus.jsonl). A folder contains *.run (or run.txt, run.trec), *.qrels (or qrels.txt), topics.tsv
-and corpus.jsonl; as single files, `path` is the run and `questions` the qrels.
+Run lines are `question Q0 document rank score tag`, grouped by question. Qrels lines are `question
+0 document relevance`; relevance above 0 is gold. Topics are `question<TAB>text`; without them the
+question texts are empty. Documents are our own JSON Lines (or BEIR's corpus.jsonl). A folder
+contains *.run (or run.txt, run.trec), *.qrels (or qrels.txt), topics.tsv and corpus.jsonl; as
+single files, `path` is the run and `questions` the qrels.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Files(NamedTuple):
 
 
 def _questions(files: _Files, bad: BadRecords) -> Iterator[GoldQuestion]:
-    """Judged questions: those of the run first, in its order, then those it has no hits for."""
+    """Judged questions: those in the run first, in its order, then those without hits."""
     needed = _load_qrels(files.qrels, bad)
     texts = load_topics(files.topics, bad) if files.topics else {}
 
@@ -111,7 +111,7 @@ class _RunLine(NamedTuple):
 
 
 def load_run_hits(path: Path, bad: BadRecords) -> Iterator[tuple[QuestionId, tuple[Hit, ...]]]:
-    """Each question's hits, best score first, ties in file order. Holds one question at a time."""
+    """Each question's hits, best score first, ties in file order. Streams the questions."""
 
     def parse(line: Line) -> _RunLine:
         cells = _cells(line, 6, "question Q0 document rank score tag")
@@ -139,7 +139,7 @@ def load_run_hits(path: Path, bad: BadRecords) -> Iterator[tuple[QuestionId, tup
 
 
 def load_topics(path: Path, bad: BadRecords) -> dict[QuestionId, str]:
-    """The text of each question: lines of an id, a tab and the question."""
+    """The text of each question, from lines of an id, a tab and the question."""
     found: dict[QuestionId, str] = {}
 
     def parse(line: Line) -> None:
@@ -159,7 +159,7 @@ def load_topics(path: Path, bad: BadRecords) -> dict[QuestionId, str]:
 
 
 def _parse_lines(path: Path, bad: BadRecords, parse: Callable[[Line], T]) -> Iterator[T]:
-    """What each line says; blank lines are passed over."""
+    """The parsed lines; blank lines are skipped."""
     for line in read_lines(path, bad):
         if line.text.strip():
             try:

@@ -1,4 +1,4 @@
-"""What users evaluate with: metrics, runs, comparisons, reports and thresholds for CI.
+"""Tools for evaluation: metrics, runs, comparisons, reports and thresholds for CI.
 
 The names below are public; the modules behind them may change.
 """
@@ -46,7 +46,7 @@ __all__ = [
     "to_labelled_question",
 ]
 
-# Module -> names that are imported from it on first use: `import suffice.evaluation` stays quick.
+# Module -> names imported from it on first use, to keep `import suffice.evaluation` fast.
 _LAZY = {
     "suffice.evaluation.adaptation": "Adaptation adapt_to_labels",
     "suffice.evaluation.batch_check": "BlockResult check_job read_log_lines",

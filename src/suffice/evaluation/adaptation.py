@@ -1,13 +1,13 @@
-"""A gate for someone's own labels, with an honest account of what it gains.
+"""Adapt a gate to your own labels, and measure what that gains.
 
     found = adapt_to_labels(gate, examples)
     found.gate, found.before, found.after, found.is_better
 
-Every figure is by cross-validation: each label is judged by a gate that was adapted to the others,
-with its threshold. AUROC compares questions of one fold only: gates of different folds differ in
-level and scale, and to rank across them would be too hard on what adapting does. Nested parts of
-the other labels give a learning curve, AUROC = a + b / sqrt(n), from which it says what more labels
-would bring, or that it is too noisy to say.
+Every figure is cross-validated: each label is judged by a gate adapted to the other folds, with its
+threshold. AUROC compares only questions of the same fold, because gates of different folds differ
+in level and scale, and ranking across them would underestimate the adapted gate. Nested subsets of
+the labels give a learning curve, AUROC = a + b / sqrt(n). It predicts what more labels would bring,
+or shows that it is too noisy to say.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Parts = Sequence[npt.NDArray[np.intp]]  # the held-out questions of each fold
 MIN_LABELS, FOLDS = 20, 5
-MIN_OF_EACH = FOLDS  # complete, and incomplete
-CURVE, MIN_CURVE = 3, 40  # sizes of the learning curve; to fewer labels it is noise, and slow
-MORE = (2, 4)  # times as many labels, to look ahead to
-LEVEL = 0.8  # of the intervals that decide: better with a confidence of nine in ten
-PROMISE_PARTS = 2  # adapting keeps every second label for a promise
+MIN_OF_EACH = FOLDS  # as many complete and as many incomplete questions at least
+CURVE, MIN_CURVE = 3, 40  # points of the learning curve; with fewer labels it is noise, and slow
+MORE = (2, 4)  # multiples of the labels to forecast for
+LEVEL = 0.8  # of the intervals that decide: nine in ten confident that it is better
+PROMISE_PARTS = 2  # adapting keeps every second label for the promise
 
 
 @dataclass(frozen=True, slots=True)
 class GateFigures:
-    """What a gate does with the labelled questions."""
+    """A gate's figures on the labelled questions."""
 
     auroc: Interval
     ece: Interval
-    answered: Interval  # share of the questions
-    incomplete: Interval  # share of the answered
+    answered: Interval  # share of all questions
+    incomplete: Interval  # share of the answered ones
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What to expect from so many labels."""
+    """The expected figure with this many labels."""
 
     labels: int
     auroc: Interval
@@ -84,25 +84,25 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Adaptation:
-    """The adapted gate, and what it does with labels that it had not seen."""
+    """The adapted gate, and its figures on labels it had not seen."""
 
     gate: Gate
     labels: int
     complete: int
     before: GateFigures
     after: GateFigures
-    gain: Difference  # by how much the Brier score falls
-    forecasts: tuple[Forecast, ...]  # none: too noisy to say
+    gain: Difference  # decrease of the Brier score
+    forecasts: tuple[Forecast, ...]  # empty: too noisy to say
     alpha: float
-    promise_labels: int | None  # that a promise of alpha takes; None: more than can be foreseen
-    judged: JudgeGain | None = None  # the gate with what its judge is worth
+    promise_labels: int | None  # needed for a promise of alpha; None: too many to predict
+    judged: JudgeGain | None = None  # the gate with the learned weight of its judge
     with_judge: GateFigures | None = None
 
     @property
     def is_better(self) -> bool:
-        """Whether its probabilities are better by cross-validation, if within its noise.
+        """Whether the cross-validated probabilities are better, even within the noise.
 
-        To ask for more refuses gates that are better: thirty labels hardly ever prove it.
+        Requiring more would reject better gates: thirty labels hardly ever prove it.
         """
         return self.gain.value is not None and self.gain.value > 0
 
@@ -122,11 +122,11 @@ class Adaptation:
         return f"not better, as far as {self.labels} labels tell: {figures}"
 
     def to_write(self, *, force: bool = False) -> Gate | None:
-        """The gate that is worth keeping, with what its judge is worth; None: the old one is."""
+        """The gate to keep, with its judge's weight; None if the old gate is the one to keep."""
         if self.judged is None:
             return self.gate if self.is_better or force else None
         if force and not self.is_better:
-            return self.gate  # what the judge is worth was learned for the old one
+            return self.gate  # the judge's weight was learned for the old gate
         return self.judged.gate if self.is_better or self.judged.calibration.counts else None
 
     @property
@@ -144,7 +144,7 @@ class Adaptation:
 
     @property
     def promise(self) -> str:
-        """What a promise would take, in one sentence."""
+        """What a promise would need, in one sentence."""
         what = f"a promise of at most {self.alpha:.0%} incomplete answers"
         if self.promise_labels is None:
             most = PROMISE_PARTS * MOST_LABELS
@@ -161,16 +161,16 @@ class Adaptation:
         return {**record, "policy": self.gate.policy.as_json()}
 
 
-# A verdict that is sure at this level is wrong in a tenth of the cases at most, where the gate is
-# calibrated: a gate that turns more of them around has unlearned something.
+# A verdict at this confidence is wrong in at most a tenth of the cases if the gate is calibrated. A
+# gate that reverses more of them has unlearned something.
 SURE, MAX_TURNED, MIN_SURE = 0.9, 0.1, 10
 
 
 @dataclass(frozen=True, slots=True)
 class CrossCheck:
-    """What questions that are not made say about a gate that was adapted to made ones."""
+    """A check, on real questions, of a gate that was adapted to generated ones."""
 
-    on: str  # the questions, in words
+    on: str  # a description of the questions
     questions: int
     figure: str
     before: float
@@ -189,7 +189,7 @@ def check_on_labels(
 ) -> CrossCheck | None:
     """The probabilities of both gates for real labels that neither learned from, however few.
 
-    Made questions are not the user's: where even a few labels speak against the new gate, the
+    Generated questions are not the user's: if even a few labels speak against the new gate, the
     shipped one is the safer choice.
     """
     if not complete:
@@ -202,7 +202,7 @@ def check_on_labels(
 def check_confident(
     shipped: Sequence[float], adapted: Sequence[float], familiar: Sequence[bool]
 ) -> CrossCheck | None:
-    """How many of the shipped gate's sure verdicts the new one turns around; None for a few."""
+    """How many confident verdicts of the shipped gate the new one reverses; None if too few."""
     old, new = np.asarray(shipped, dtype=float), np.asarray(adapted, dtype=float)
     sure = np.asarray(familiar, dtype=bool) & ((old >= SURE) | (old <= 1 - SURE))
     if sure.sum() < MIN_SURE:
@@ -224,12 +224,12 @@ def adapt_to_labels(
     kinds: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Adaptation:
-    """Adapt the gate to 20 labels or more, and measure what that gains.
+    """Adapt the gate to 20 or more labels, and measure what that gains.
 
     With `alpha` the new gate promises at most this share of incomplete answers; without, its
-    threshold is chosen as that of the old one. With a `judge`, it also learns what the word of
-    this judge is worth: to the new gate if that is better, else to the old one. `kinds` names the
-    kind of text of each example: the judge's word then counts what it is worth in each of them.
+    threshold is chosen like the old one. With a `judge`, the weight of this judge is learned too:
+    for the new gate if that is better, else for the old one. `kinds` names the kind of text of each
+    example; the judge then gets a weight for each kind.
     """
     require_fit_extra()
     rule = PolicyRule.of(gate.policy)
@@ -276,8 +276,9 @@ def adapt_to_labels(
 def _odds_for_promise(
     fit: _Adapting, adapted: Gate, labels: TrainingSet, before: Floats, aside: npt.NDArray[np.bool_]
 ) -> Floats:
-    """Log-odds of labels by gates that had not seen them, where half are kept for a promise: of
-    those kept by the adapted gate, of the others by gates of the others alone.
+    """Log-odds of labels by gates that had not seen them, if half are kept for a promise.
+
+    The kept half is judged by the adapted gate, the other half by cross-validation within it.
     """
     rest, kept = labels.where(~aside), labels.where(aside)
     odds = np.empty(len(before))
@@ -291,7 +292,7 @@ def _odds_for_promise(
 
 @dataclass(frozen=True)
 class _Adapting:
-    """How the gate is adapted, whatever the labels."""
+    """How to adapt the gate, independent of the labels."""
 
     old: Gate
     rule: PolicyRule
@@ -309,7 +310,7 @@ class _Adapting:
 def _read(
     gate: Gate, examples: Sequence[LabelledQuestion], progress: Progress | None
 ) -> TrainingSet:
-    """The examples with their features; each list is read once."""
+    """The examples with their features; the reader reads each list once."""
     if len(examples) < MIN_LABELS:
         raise InputError(
             f"{len(examples)} label{'s' * (len(examples) != 1)}, expected at least {MIN_LABELS}",
@@ -344,8 +345,10 @@ def _cross_validate(
     before: Floats,
     progress: Progress | None,
 ) -> tuple[dict[int, Floats], npt.NDArray[np.bool_]]:
-    """For each size of the curve p of each question by a gate that had not seen it, and whether
-    the gate of the largest size answers it.
+    """Cross-validate every size of the learning curve.
+
+    Returns, for each size, p of each question by a gate that had not seen it, and whether the gate
+    of the largest size answers it.
     """
     most = min(len(rest) for rest, _ in folds)
     sizes = _curve_sizes(most)
@@ -358,7 +361,7 @@ def _cross_validate(
             taken = rest if size == most else rest[order[:size]]
             try:
                 fitted = fit.fit(labels.where(_mask(taken, len(before))))
-            except InputError:  # one label only among so few: nothing to learn
+            except InputError:  # all of these few labels are equal: nothing to learn
                 policy = fit.old.policy
             else:
                 policy, model = fitted.policy, fitted.model
@@ -371,7 +374,7 @@ def _cross_validate(
 
 
 def _curve_sizes(most: int) -> list[int]:
-    """From a quarter of the labels to all, where so few can be adapted to; of few, only all."""
+    """From a quarter of the labels to all, if these are enough to adapt to; otherwise only all."""
     if most < MIN_CURVE:
         return [most]
     least = max(MIN_TO_ADAPT, most // 4)
@@ -379,7 +382,7 @@ def _curve_sizes(most: int) -> list[int]:
 
 
 def _balanced_order(complete: npt.NDArray[np.bool_], seed: int) -> npt.NDArray[np.intp]:
-    """A random order in which every beginning has both labels in about the same shares."""
+    """A random order in which every prefix has both labels in about the same shares."""
     rng, place = np.random.default_rng(seed), np.empty(len(complete))
     for label in (True, False):
         at = np.flatnonzero(complete == label)
@@ -432,7 +435,7 @@ def _auroc_within(parts: Parts, complete: npt.NDArray[np.bool_], p: Floats) -> S
 def _look_ahead(
     curve: dict[int, Floats], complete: npt.NDArray[np.bool_], parts: Parts
 ) -> tuple[Forecast, ...]:
-    """AUROC with more labels by the curve; nothing where it may as well fall."""
+    """Forecast the AUROC with more labels from the curve; empty if the curve may also fall."""
     if len(curve) < CURVE:
         return ()
     labels = len(complete)

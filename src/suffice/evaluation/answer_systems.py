@@ -1,16 +1,16 @@
-"""Systems that answer: `ask`, and others with the same reader that search once or never stop.
+"""Systems that answer questions: `ask`, and baselines with the same reader.
 
-    single passage    the first hit is read
-    naive             the first k hits are read: plain RAG
-    fixed k           ... and as many of them as `ask` may hold
-    along links       fixed k, but by the bridge, which follows names from document to document
-    always            `ask` without a gate, which says whatever it has found
+    single passage    read the first hit
+    naive             read the first k hits: plain RAG
+    fixed k           read as many hits as `ask` may hold
+    along links       fixed k with the bridge retriever, which follows names between documents
+    always            `ask` without a gate, which answers with whatever it found
     ask               plan, act, review, and the gate
     ask, no gate      ... without the gate
 
-Plug-ins named `systems.NAME` add more. Without a model everyone reads by the same rules. No
-question is judged by a gate that was fitted on it: "fitted" makes two gates, each of one half of
-the questions, and each judges the other half.
+Plug-ins named `systems.NAME` add more. Without a model, all systems read by the same rules. No
+question is judged by a gate that was fitted on it: "fitted" fits two gates, one on each half of the
+questions, and each judges the other half.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ __all__ = [
 ]
 
 BRIDGE = "bridge"
-# The bridge's weights are set by hand: the ranker that ships has seen these data sets.
+# The bridge uses hand-set weights: the shipped ranker has seen these data sets.
 OPENED_ON_USE: Mapping[str, dict[str, Any]] = {BRIDGE: {"ranker": WeightedRanker()}, "dense": {}}
-PREFIXES = (2, 3, 4, 5, 6, 8)  # lengths of the lists that a fitted gate learns from
-THINNED = 8  # places that a thinned list is drawn from
-SETS = 2  # lists of either kind for a question
+PREFIXES = (2, 3, 4, 5, 6, 8)  # lengths of the lists that a fitted gate is trained on
+THINNED = 8  # ranks that a thinned list is drawn from
+SETS = 2  # lists of each kind per question
 HALVES = {"all": (0, 1), "even": (0,), "odd": (1,)}
 OTHER_HALF = {"even": "odd", "odd": "even"}
-MAX_TRAINING_QUESTIONS = 300  # of a half that a gate learns from
+MAX_TRAINING_QUESTIONS = 300  # per half
 _CHECK_BATCH, _SEARCH_BATCH = 256, 64
 
 
@@ -104,16 +104,16 @@ _CHECK_BATCH, _SEARCH_BATCH = 256, 64
 
 @dataclass(slots=True)
 class InMemoryCorpus:
-    """A data set's corpus as `ask` takes it: named retrievers, documents, links.
+    """A data set's corpus as `ask` needs it: named retrievers, documents, links.
 
-    The bridge uses weights set by hand: the ranker that ships has seen the questions.
+    The bridge uses hand-set weights: the shipped ranker has seen the questions.
     """
 
     store: MemoryStore
     retrievers: dict[str, Retriever]
     default: str
     encoder: Encoder
-    cached: bool = False  # search for nothing twice: quicker, but seconds then mean nothing
+    cached: bool = False  # cache searches: faster, but timings then mean nothing
     _links: MentionLinks | None = field(default=None)
 
     def retriever(self, name: str | None = None) -> Retriever:
@@ -128,7 +128,7 @@ class InMemoryCorpus:
         return self.retrievers[name]
 
     def prefetch(self, questions: Sequence[str], *, k: int) -> None:
-        """Search for all of them at once, where results are cached."""
+        """Search for all questions at once, if results are cached."""
         for name in (self.default, BRIDGE) if self.cached else ():
             self.retriever(name).search(questions, k=k)
 
@@ -142,7 +142,7 @@ class InMemoryCorpus:
         return self._links
 
     def parents(self, doc_ids: Iterable[DocId]) -> tuple[DocId, ...]:
-        """The documents that these are, or are chunks of, each once: what gold names."""
+        """The documents these are, or are chunks of, without duplicates: the ids that gold uses."""
         ids = list(doc_ids)
         pairs = zip(ids, self.get(ids))
         return tuple(dict.fromkeys((one.parent if one else None) or at for at, one in pairs))
@@ -158,7 +158,7 @@ def open_corpus(
     cached: bool = False,
     progress: Progress | None = None,
 ) -> InMemoryCorpus:
-    """The data set's documents in memory, searched by this retriever, by words and along links."""
+    """The data set's documents in memory, with this retriever, keyword search and links."""
     factories = retriever_factories(dict.fromkeys([retriever, "bm25"]))
     opened = ENCODERS.get(encoder)()
     documents: Iterable[Document] = dataset.documents()
@@ -179,9 +179,9 @@ def draw_questions(
     part: str = "all",
     keep: Callable[[GoldQuestion], bool] | None = None,
 ) -> list[GoldQuestion]:
-    """Questions with an answer in seeded order; "even" and "odd" share no question's words.
+    """Questions with an answer in seeded order; "even" and "odd" never share a question text.
 
-    `keep` leaves out others, such as those that a gate has learned from.
+    `keep` filters the questions, for example to exclude those that a gate was trained on.
     """
     if part not in HALVES:
         known = ", ".join(HALVES)
@@ -199,13 +199,13 @@ def draw_questions(
 
 @dataclass(frozen=True)
 class AnswerSetup:
-    """What every system works with: the same corpus, reader, budget and clock."""
+    """What all systems share: corpus, reader, budget and clock."""
 
     corpus: InMemoryCorpus
     model: LanguageModel | None = None
     budget: Budget = Budget()  # noqa: RUF009 - frozen
-    k: int = 5  # hits that naive RAG reads
-    max_chars: int = 6000  # characters of passages that a model is shown at once
+    k: int = 5  # hits read by naive RAG
+    max_chars: int = 6000  # characters of passages shown to a model at once
     clock: Callable[[], float] | None = None
 
     def start(self) -> tuple[EvidenceCache, MeteredModel]:
@@ -219,7 +219,7 @@ class AnswerSetup:
         meter: MeteredModel,
         find: FindAnswer | None = None,
     ) -> AnswerOutcome:
-        """What the reader makes of the question and of these hits; without `find`, by rules."""
+        """The reader's answer to the question from these hits; without `find`, by rules."""
         step, passages = whole_question_step(question), evidence.passages(hits)
         reader = ModelReader(meter, max_chars=self.max_chars, find=find)
         reading = reader.read(step.text, step.answer_type, passages)
@@ -251,7 +251,7 @@ def read_once(k: Callable[[AnswerSetup], int], retriever: str | None = None) -> 
 
 
 class AlwaysComplete:
-    """Stands for no gate: everything is complete. It still knows the gate's expected hops."""
+    """A stand-in for no gate: everything is complete. It still returns the gate's expected hops."""
 
     def __init__(self, gate: object = None) -> None:
         if isinstance(gate, HopEstimator):
@@ -264,7 +264,7 @@ class AlwaysComplete:
 
 
 def ask_system(policy: AskPolicy, *, gated: bool = True, always: bool = False) -> System:
-    """`ask` with this policy; `always`: it answers whatever it has found."""
+    """`ask` with this policy; `always`: answer with whatever was found."""
 
     def system(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
         judge: GateLike = gate if gated else AlwaysComplete(gate)
@@ -302,17 +302,17 @@ SYSTEMS: Mapping[str, System] = {
     "ask, no gate": ask_system(AskPolicy(), gated=False),
 }
 MORE_SYSTEMS: Registry[Mapping[str, System]] = Registry("systems")
-# Run unless others are named; those that no plug-in has are left out.
+# The default systems; those that no plug-in provides are skipped.
 DEFAULT_SYSTEMS = (
     *("single passage", "naive", "fixed k", "along links", "interleaved", "max rounds"),
     *("always", "ask"),
 )
-# The rules are shown no exemplars; without a model nobody answers alone.
+# These need a model: the rules use no exemplars and cannot answer without documents.
 MODEL_ONLY = ("ask, any exemplars", "model alone")
 
 
 def all_systems() -> dict[str, System]:
-    """Ours, then those of the plug-ins."""
+    """The built-in systems, then those from plug-ins."""
     systems = dict(SYSTEMS)
     for name in MORE_SYSTEMS.names():
         systems |= MORE_SYSTEMS.get(name)()
@@ -320,7 +320,7 @@ def all_systems() -> dict[str, System]:
 
 
 def parse_systems(text: str | None, *, with_model: bool) -> tuple[str, ...]:
-    """Names separated by semicolons, since some have a comma; "all"; or None for the default."""
+    """Names separated by semicolons, since some contain a comma; "all"; or None for the default."""
     named = tuple(one.strip() for one in (text or "").split(";") if one.strip())
     known = all_systems()
     if named == ("all",):
@@ -329,15 +329,17 @@ def parse_systems(text: str | None, *, with_model: bool) -> tuple[str, ...]:
 
 
 class OutcomeFile:
-    """Outcomes as JSON lines, each written when it is there: a run that was stopped goes on where
-    it ended, with what each answer has cost. What the model failed at is tried again.
+    """Outcomes as JSON Lines, each written as soon as it is known.
+
+    An interrupted run resumes where it stopped, with the cost of each answer. Questions where the
+    model failed are tried again.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, self._lock = Path(path), threading.Lock()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         content = self.path.read_bytes() if self.path.exists() else b""
-        whole = content.rfind(b"\n") + 1  # the last line may be half written
+        whole = content.rfind(b"\n") + 1  # the last line may be incomplete
         if whole < len(content):
             with self.path.open("r+b") as file:
                 file.truncate(whole)
@@ -359,7 +361,7 @@ class OutcomeFile:
     def outcome(
         self, system: str, question: str, answer: Callable[[], AnswerOutcome]
     ) -> AnswerOutcome:
-        """What is known, or what `answer` says, which is then kept."""
+        """The stored outcome, or that of `answer`, which is then stored."""
         found = self._known.get((system, question))
         if found is None:
             found = answer()
@@ -372,7 +374,7 @@ class OutcomeFile:
 
 @contextmanager
 def questions_at_once(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A `map` that works on so many questions at a time."""
+    """A `map` that processes this many questions at a time."""
     if workers == 1:
         yield map
         return
@@ -380,7 +382,7 @@ def questions_at_once(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
     try:
         yield pool.map
     finally:
-        pool.shutdown(cancel_futures=True)  # after an error nothing new is begun
+        pool.shutdown(cancel_futures=True)  # after an error, start nothing new
 
 
 def run_systems(
@@ -394,11 +396,11 @@ def run_systems(
     confidence: bool = True,
     progress: Progress | None = None,
 ) -> dict[str, list[AnswerOutcome]]:
-    """What each system makes of each question; `gates` has a gate for each question.
+    """The outcome of each system for each question; `gates` has a gate for each question.
 
-    Where a language model fails a question, the rules read. One that never answers is an error.
-    `workers`: questions at a time. `kept` has what is known already, and gets what is new. With
-    `confidence` the gate also judges what the systems without a gate hold.
+    If a language model fails on a question, the rules read. A model that never answers is an error.
+    `workers` questions run at a time. `kept` has the known outcomes and receives the new ones. With
+    `confidence` the gate also judges the documents of the systems without a gate.
     """
     known = all_systems()
     for name in systems:
@@ -406,12 +408,12 @@ def run_systems(
             raise InputError(f"no system is named {name!r}", hint=did_you_mean(name, known))
     found: dict[str, list[AnswerOutcome]] = {name: [] for name in systems}
     setup.corpus.prefetch([one.question.text for one in questions], k=setup.budget.documents)
-    if workers > 1:  # made once, before several need them
+    if workers > 1:  # build once, before several workers need them
         setup.corpus.retriever(BRIDGE)
         setup.corpus.links()
 
     def answer(text: str, gate: GateLike) -> dict[str, AnswerOutcome]:
-        # A model says what its last answer has cost: each question asks one of its own.
+        # A model reports the cost of its last answer, so each question needs its own copy.
         mine = setup if workers == 1 else replace(setup, model=copy(setup.model))
         make = {name: partial(known[name], mine, text, gate) for name in systems}
         if kept is None:
@@ -449,7 +451,7 @@ def _with_gate_confidence(
     gates: Sequence[GateLike],
     corpus: InMemoryCorpus,
 ) -> list[AnswerOutcome]:
-    """Each with the gate's probability that its documents are complete."""
+    """Each outcome with the gate's probability that its documents are complete."""
     found = list(outcomes)
     by_gate: dict[int, list[int]] = {}
     for at, one in enumerate(outcomes):
@@ -482,7 +484,7 @@ def gates_for_questions(
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[list[Gate], int]:
-    """A gate for each question, and how many questions their gate was fitted on."""
+    """A gate for each question, and how many of the questions their gate was fitted on."""
     texts = [one.question.text for one in questions]
     if gate != FITTED:
         opened = open_gate(gate, preset)
@@ -512,7 +514,7 @@ def _cached_gate(
     cache: Path | None,
     progress: Progress | None,
 ) -> Gate:
-    """The gate of these questions, from the cache folder or fitted and kept there."""
+    """The gate for these questions, from the cache folder or fitted and stored there."""
     if cache is None:
         return _fit_gate(questions, setup, seed, progress)
     key = json.dumps([asdict(setup.budget), setup.corpus.default, seed])
@@ -529,10 +531,10 @@ def _cached_gate(
 def _fit_gate(
     questions: Sequence[GoldQuestion], setup: AnswerSetup, seed: int, progress: Progress | None
 ) -> Gate:
-    """A gate that learns from sets as they are held on the way, and from what `always` holds.
+    """Fit a gate on intermediate evidence sets, and on what `always` holds at the end.
 
-    The lists come from the bridge, as in `ask`: one search alone hardly ever holds all of four
-    documents, and a gate that never saw that would not believe it.
+    The lists come from the bridge, as in `ask`: one search alone rarely finds all of four
+    documents, and a gate that never saw a complete list of four would not accept one.
     """
     known = [one for one in questions if one.gold.doc_ids]
     texts = [one.question.text for one in known]
@@ -561,7 +563,7 @@ def partial_sets(
     *,
     seed: int = 42,
 ) -> list[LabelledQuestion]:
-    """Sets as held on the way: beginnings of a list, and thinned lists that keep its first hit."""
+    """Intermediate evidence sets: prefixes of a list, and thinned lists that keep its first hit."""
     examples = []
     for one, hits in zip(questions, lists, strict=True):
         key = draw_key(seed, one.question.text)
@@ -578,7 +580,7 @@ def partial_sets(
 def held_set(
     question: GoldQuestion, doc_ids: Sequence[DocId], documents: Mapping[DocId, Document]
 ) -> LabelledQuestion:
-    """A set that was held for a question, without scores, as a gate learns from it."""
+    """A training example from a set held for a question, without scores."""
     gold = question.gold
     known = [doc_id for doc_id in sorted(gold.doc_ids) if doc_id in documents]
     return LabelledQuestion(
@@ -596,7 +598,7 @@ def held_set(
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """What can be chosen. `part` and `limit` choose the questions, see `draw_questions`."""
+    """The settings of a comparison. `part` and `limit` choose the questions: `draw_questions`."""
 
     systems: tuple[str, ...] = tuple(SYSTEMS)
     part: str = "all"
@@ -605,10 +607,10 @@ class AnswerSettings:
     preset: str = STANDARD
     retriever: str = "hybrid"
     encoder: str = "wordllama"
-    k: int = 5  # hits that naive RAG reads
-    documents: int = 10  # most that the others may hold
-    max_chars: int = 6000  # characters of passages that a model is shown at once
-    chunk_tokens: int = 0  # 0: documents stay whole
+    k: int = 5  # hits read by naive RAG
+    documents: int = 10  # limit for the other systems
+    max_chars: int = 6000  # characters of passages shown to a model at once
+    chunk_tokens: int = 0  # 0: whole documents
     chunk_overlap: int = 32
     seed: int = 42
 
@@ -627,11 +629,11 @@ def compare_answers(
     confidence: bool = True,
     progress: Progress | None = None,
 ) -> AnswerRun:
-    """What each system says to each question, `workers` of them at a time.
+    """The outcome of each system for each question, `workers` questions at a time.
 
-    `cache` is the folder of fitted gates, `outcomes` that of what was answered, so that a stopped
-    run goes on. `keep` chooses questions; `confidence` as for `run_systems`. Without a `clock` no
-    seconds are counted, and nothing is searched twice.
+    `cache` is the folder for fitted gates, `outcomes` the folder for outcomes, so that an
+    interrupted run can resume. `keep` filters questions; `confidence` is as for `run_systems`.
+    Without a `clock`, seconds are not counted and searches are cached.
     """
     experiment = open_experiment(
         dataset, settings, model=model, clock=clock, cache=cache, keep=keep, progress=progress
@@ -643,7 +645,7 @@ def compare_answers(
 
 @dataclass(frozen=True)
 class AnswerExperiment:
-    """Drawn questions with their corpus and a gate for each, ready for any system."""
+    """A draw of questions with their corpus and a gate for each, ready for any system."""
 
     dataset: str
     settings: AnswerSettings
@@ -661,7 +663,7 @@ class AnswerExperiment:
         confidence: bool = True,
         progress: Progress | None = None,
     ) -> AnswerRun:
-        """What each system of the settings says to each question; options of `compare_answers`."""
+        """Each system's outcome for each question; options as for `compare_answers`."""
         model, corpus = self.setup.model, self.setup.corpus
         name, kept = None if model is None else component_name(model), None
         if outcomes is not None:
@@ -699,8 +701,9 @@ def open_experiment(
     keep: Callable[[GoldQuestion], bool] | None = None,
     progress: Progress | None = None,
 ) -> AnswerExperiment:
-    """Draw the questions, index the corpus, and fit or open the gates; options of
-    `compare_answers`.
+    """Draw the questions, index the corpus, and fit or open the gates.
+
+    Options as for `compare_answers`.
     """
     seed = settings.seed
     questions = draw_questions(
@@ -711,7 +714,7 @@ def open_experiment(
             f"no question of {dataset.name!r} has a gold answer",
             hint="choose a data set with answers",
         )
-    if settings.gate == FITTED:  # a missing extra is reported before the corpus is encoded
+    if settings.gate == FITTED:  # report a missing extra before encoding the corpus
         require_fit_extra()
     corpus = open_corpus(
         dataset,
@@ -734,7 +737,7 @@ def open_experiment(
 def _run_digest(
     corpus: InMemoryCorpus, settings: AnswerSettings, model: str | None, card: Mapping[str, Any]
 ) -> str:
-    """Tells corpus, model, gate and settings apart; which questions and systems is left open."""
+    """A hash of corpus, model, gate and settings, but not of the questions and systems."""
     chosen = {**asdict(settings), "systems": None, "part": None, "limit": None}
     text = json.dumps([chosen, model, card], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode())

@@ -1,7 +1,7 @@
-"""Answers compared with gold answers: which are right, on what evidence, and at what cost.
+"""Compare answers with gold answers: which are right, on what evidence, and at what cost.
 
-A run holds one or several systems on the same questions: answers from a file, or what
-`evaluation.answer_systems` produced. No answer counts as a wrong one.
+A run has one or several systems on the same questions: answers from a file, or the output of
+`evaluation.answer_systems`. A missing answer counts as wrong.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ MORE_TABLES: Registry[list[Table]] = Registry("answers")
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
-    """What one system made of one question."""
+    """The outcome of one system for one question."""
 
-    answer: str | None  # None: it abstained, or nothing was found
-    held: tuple[DocId, ...] | None = None  # its documents in the end, in order; None: unknown
+    answer: str | None  # None: it abstained or found nothing
+    held: tuple[DocId, ...] | None = None  # its final documents, in order; None: unknown
     cost: Cost = Cost()  # noqa: RUF009 - frozen
-    candidate: str | None = None  # what it would have said, had it had to answer
+    candidate: str | None = None  # what it would have answered if forced to
     sure: Mapping[str, float] = field(default_factory=dict, hash=False)  # confidence, by whom
-    error: str | None = None  # what the language model failed with
+    error: str | None = None  # the language model's error
 
 
 Outcomes = Sequence[AnswerOutcome]
@@ -57,13 +57,13 @@ Outcomes = Sequence[AnswerOutcome]
 
 @dataclass(frozen=True)
 class AnswerRun:
-    """Systems compared with gold answers, as a document. Columns have one entry a question."""
+    """Systems compared with gold answers, as a document. Columns have one entry per question."""
 
     dataset: str
     question_ids: tuple[str, ...]
     kinds: tuple[str | None, ...]
     gold: tuple[str, ...]
-    needed: tuple[tuple[DocId, ...], ...]  # documents the answer rests on; empty: unknown
+    needed: tuple[tuple[DocId, ...], ...]  # documents that the answer needs; empty: unknown
     systems: Mapping[str, tuple[AnswerOutcome, ...]]
     seed: int = 42
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class AnswerRun:
         return self.systems[system]
 
     def values(self, system: str, measure: str, kind: str | None = None) -> Floats:
-        """One value a question, of all or of one kind; NaN where the measure does not apply."""
+        """One value per question, of all or of one kind; NaN if the measure does not apply."""
         if measure not in MEASURES:
             known = did_you_mean(measure, MEASURES)
             raise InputError(f"no measure of answers is named {measure!r}", hint=known)
@@ -103,7 +103,7 @@ class AnswerRun:
         return paired_difference(*values, seed=self.seed)
 
     def complete(self, outcomes: Outcomes) -> Floats:
-        """1 where all needed documents are held, NaN where either is unknown."""
+        """1 if all needed documents are held, NaN if either is unknown."""
         found = []
         for one, needed in zip(outcomes, self.needed, strict=True):
             known = one.held is not None and needed
@@ -111,7 +111,7 @@ class AnswerRun:
         return np.array(found, dtype=np.float64)
 
     def scores(self, answers: Sequence[str | None], metric: str) -> Floats:
-        """An answer metric of each; no answer is a wrong one."""
+        """An answer metric for each question; a missing answer is wrong."""
         given, gold = [one or "" for one in answers], [[one] for one in self.gold]
         values = ANSWER_METRICS[metric](given, gold)
         return np.where([one is None for one in answers], 0.0, values)
@@ -124,12 +124,12 @@ class AnswerRun:
 
     @staticmethod
     def load(path: Path) -> AnswerRun:
-        """Read a run that this version can read; the error says what else the file is."""
+        """Load a run; the error says what the file is instead, or which version."""
         options: Any = {"version": VERSION, "command": "suffice evaluate answers", "kind": "run"}
         return load_result(path, _run_from_json, what="run of answers", task="answers", **options)
 
     def summary(self) -> dict[str, Any]:
-        """The run for a script: every measure of every system, of all questions and by kind."""
+        """The run for scripts: every measure of every system, for all questions and by kind."""
 
         def figures(system: str, kind: str | None = None) -> dict[str, Any]:
             return {name: asdict(self.figure(system, name, kind)) for name in MEASURES}
@@ -240,7 +240,7 @@ def judge_answers(
     seed: int = 42,
     **more: Any,
 ) -> AnswerRun:
-    """Compare answers, by question id or text, with gold; questions without gold are left out."""
+    """Compare answers, by question id or text, with gold; skip questions without gold."""
     known = [one for one in questions if one.gold.answer]
     found = [answers.get(one.question.question_id, answers.get(one.question.text)) for one in known]
     if known and not any(one is not None for one in found):
@@ -276,7 +276,7 @@ def read_answers(path: Path, bad: BadRecords | None = None) -> dict[str, str]:
 
 
 def answer_tables(run: AnswerRun) -> list[Table]:
-    """Everything that the run can show, in order; what plug-ins add comes last."""
+    """All tables of the run, in order; those from plug-ins come last."""
     tables = [correctness_table(run), evidence_table(run), differences_table(run, "naive")]
     tables.append(kinds_table(run))
     for name in MORE_TABLES.names():
@@ -285,7 +285,7 @@ def answer_tables(run: AnswerRun) -> list[Table]:
 
 
 def file_answers_table(run: AnswerRun) -> Table:
-    """Answers that came in a file: right or not, for all questions and by kind."""
+    """Answers from a file: the share that is right, for all questions and by kind."""
     (system,) = run.systems
     rows: list[tuple[Cell, ...]] = []
     for kind in (None, *run.several_kinds):
@@ -354,7 +354,7 @@ def kinds_table(
     against: str = "single passage",
     fewest: int = 10,
 ) -> Table:
-    """F1 by kind of question, and how far that is above the plainest system."""
+    """F1 by kind of question, and the difference to the simplest system."""
     rows: list[tuple[Cell, ...]] = []
     for kind in run.several_kinds:
         count = run.kinds.count(kind)

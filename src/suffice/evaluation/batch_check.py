@@ -1,7 +1,7 @@
-"""Verdicts over logs: many questions with their hits, as JSON Lines or TREC runs, block by block.
+"""Check logs: many questions with their hits, as JSON Lines or TREC runs, block by block.
 
-A block is checked as a whole, and line by line where one of its lines fails. Lines are passed on
-as text: whoever checks them also parses them.
+A block is checked as a whole, or line by line if one of its lines fails. Lines are passed as text,
+so the process that checks them also parses them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ AT_ONCE = 256
 
 
 def read_log_lines(path: Path, bad: BadRecords) -> Iterator[Line]:
-    """The questions of a JSON Lines file or a JSON array, an object a line."""
+    """The questions in a JSON Lines file or JSON array, one object per line."""
     if is_json_array(path):
         records = read_json_array(path, bad)
         return (Line(json.dumps(record.value), record.where) for record in records)
@@ -52,13 +52,13 @@ def read_log_lines(path: Path, bad: BadRecords) -> Iterator[Line]:
 def trec_log_lines(
     runs: Sequence[Path], queries: Path, corpus: Path | Store, bad: BadRecords
 ) -> Iterator[Line]:
-    """The first run's questions in order, with its hits; those of the other runs are `others`.
+    """The first run's questions in order, with its hits; the other runs' hits are `others`.
 
     The documents come from a file, or from the store that was searched.
     """
     run, *others = [readable_file(one) for one in runs]
     texts = load_topics(readable_file(queries), bad)
-    # The runs are read twice, so that only found documents are held: a corpus may be very large.
+    # Read the runs twice and keep only retrieved documents: a corpus may be very large.
     lists = (load_run_hits(one, BadRecords(skip=True)) for one in (run, *others))
     found = {hit.doc_id for one in lists for _, hits in one for hit in hits}
     every: Iterable[Document | None]
@@ -110,18 +110,18 @@ def check_job(
 ) -> Job:
     """The job that checks blocks of lines; `BlockResult.of` reads its results.
 
-    `open_gate` opens the gate where it is needed, with a judge behind it if it is to have one.
+    `open_gate` opens the gate in the worker, with its judge if it has one.
     """
     do = partial(_check_block, k=k, rounds_left=rounds_left, skip_bad=skip_bad)
     key = repr((gate.digest, k, rounds_left, skip_bad))
     if open_gate is not GateRef.open:
-        key = ""  # what a judge says depends on its budget: nothing is kept
+        key = ""  # a judge's opinion depends on its budget, so nothing is cached
     return Job("checking", do, gate, open_gate, key=key)
 
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """What came of a block: verdicts, lines left out, and the error at which it ended."""
+    """The result of a block: verdicts, skipped lines, and the error that ended it."""
 
     verdicts: list[dict[str, Any]]
     bad: int
@@ -133,7 +133,7 @@ class BlockResult:
         return cls(**result)
 
     def report(self, bad: BadRecords) -> None:
-        """Count what was left out; raise the error at which the block ended."""
+        """Count the skipped lines; raise the error that ended the block."""
         bad.count += self.bad
         bad.examples += self.examples[: bad.KEPT - len(bad.examples)]
         if self.stopped is not None:
@@ -142,19 +142,19 @@ class BlockResult:
 
 @dataclass(frozen=True, slots=True)
 class _LogQuestion:
-    """One question of a log, with its place in the file."""
+    """One question of a log, with its position in the file."""
 
     where: str
     question_id: str | None
     question: str
     hits: list[Any]
-    others: list[Any]  # what other retrievers found, a list each
+    others: list[Any]  # hits of other retrievers, one list each
 
 
 def _check_block(
     block: Sequence[Line], gate: Gate, *, k: int | None, rounds_left: int, skip_bad: bool
 ) -> dict[str, Any]:
-    """Everything before a line that stops the reading is checked, as if line by line."""
+    """Check everything before the line that stops parsing, as if checked line by line."""
     bad, questions, verdicts = BadRecords(skip=skip_bad), list[_LogQuestion](), []
     stopped: list[str] | None = None
     try:
@@ -171,7 +171,7 @@ def _check_block(
 
 
 def _parse_line(line: Line, k: int | None, bad: BadRecords) -> list[_LogQuestion]:
-    """The question of a line; nothing for a bad line that may be left out."""
+    """The question in a line; nothing for a bad line that may be skipped."""
 
     def reject(problem: str, hint: str) -> list[_LogQuestion]:
         bad.report(InputError(f"{line.where}: {problem}", hint=hint))

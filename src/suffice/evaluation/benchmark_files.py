@@ -1,9 +1,9 @@
-"""A benchmark of `suffice grade` put to use: questions for a gate, and a page about the benchmark.
+"""Use a benchmark from `suffice grade`: questions for a gate, and a page about the benchmark.
 
-No labels are needed: a corpus, questions made from it, what a retriever finds for them, a gate. An
-unanswerable twin is a question asked of a corpus that lacks one needed document: that document is
-removed from the hits, and the next hit moves up; in a look-alike twin a changed copy stands in its
-place. A twin is never complete, but looks nearly so.
+No labels are needed, only a corpus, questions generated from it, a retriever's hits and a gate. An
+unanswerable twin is a question over a corpus that lacks one needed document: that document is
+removed from the hits, and the next hits move up. In a look-alike twin, a changed copy replaces it.
+A twin is never complete, but looks nearly complete.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ __all__ = [
 
 DOCUMENTS, QUESTIONS, TWINS = "documents.jsonl", "questions.jsonl", "twins.jsonl"
 AUDIT = "audit.json"
-SAMPLES = 5  # questions of each number of hops on the page
+SAMPLES = 5  # questions on the page for each number of hops
 
 
 def open_benchmark(folder: Path, *, twins: bool = True, limit: int | None = None) -> Dataset:
-    """The benchmark as a data set, its twins behind its questions, at most `limit` of each."""
+    """The benchmark as a data set, questions first, then twins, at most `limit` of each."""
     folder = Path(folder)
     for name in (DOCUMENTS, QUESTIONS):
         if not (folder / name).is_file():
@@ -82,7 +82,7 @@ def missing_documents(folder: Path) -> dict[QuestionId, DocId]:
 
 
 def look_alikes(folder: Path) -> dict[QuestionId, Document]:
-    """For each look-alike twin, the changed copy that its corpus has of the missing document."""
+    """For each look-alike twin, the changed copy that replaces the missing document."""
     path = Path(folder) / TWINS
     found: dict[QuestionId, Document] = {}
     for record in read_json_records(path, BadRecords()) if _has_records(path) else ():
@@ -102,7 +102,7 @@ def benchmark_questions(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> list[LabelledQuestion]:
-    """The benchmark's questions and twins with what the retriever finds, to train a gate."""
+    """The benchmark's questions and twins with the retriever's hits, to train a gate."""
     dataset = open_benchmark(folder, twins=twins, limit=limit)
     found = retrieve_dataset(
         dataset,
@@ -124,7 +124,7 @@ def benchmark_questions(
 def label_benchmark(
     folder: Path, found: Sequence[RetrievedQuestion], k: int
 ) -> list[LabelledQuestion]:
-    """Its retrieved questions, as a gate learns from them; the hits of a twin lack a document."""
+    """Its retrieved questions as training data; the hits of a twin lack a document."""
     missing, copies, labelled = missing_documents(folder), look_alikes(folder), []
     for one in found:
         question, question_id = to_labelled_question(one), one.question.question_id
@@ -174,7 +174,7 @@ def audit_benchmark(folder: Path, *, k: int = 10) -> Audit:
 
 
 def audit_tables(found: Audit) -> list[Table]:
-    """The audit for people: what is wrong with the questions, and how they are spread."""
+    """The audit as tables: weaknesses of the questions, and their distribution."""
     rows: list[tuple[Cell, ...]] = []
     for one in found.findings:
         rows.append((one.name, one.means, one.count, one.of, one.share, ", ".join(one.examples)))
@@ -189,7 +189,7 @@ def audit_tables(found: Audit) -> list[Table]:
 def benchmark_report(
     folder: Path, found: Audit, path: Path, *, settings: dict[str, str], command: str = ""
 ) -> Path:
-    """One HTML file: the audit, the balance, and a few questions of each number of hops."""
+    """One HTML file: the audit, the balance, and sample questions for each number of hops."""
     shown: dict[int, list[tuple[Cell, ...]]] = {}
     for one in open_benchmark(folder, twins=False).questions():
         rows = shown.setdefault(one.gold.hops, [])

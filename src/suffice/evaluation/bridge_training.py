@@ -1,9 +1,10 @@
-"""Fit the ranker of the `bridge` retriever, and measure whether it beats the one that ships.
+"""Fit the ranker of the `bridge` retriever, and measure whether it beats the shipped one.
 
-The ranker learns from states: a question, the documents held, and the candidates. Candidates that
-are gold and not yet held are needed next. States lie along the paths of a ranker that was never
-fitted, and where part of the gold is held. So no state depends on what was learned, and folds can
-share them. Few monotone features and strong regularization: the ranker must work on unseen corpora.
+The ranker learns from states: a question, the documents held, and the candidates. Gold candidates
+that are not held yet are needed next. States come from the paths of an unfitted ranker, and from
+sets that hold part of the gold. So no state depends on what was learned, and folds can share them.
+The ranker has few monotone features and strong regularization, since it must work on unseen
+corpora.
 
     fitted = fit_own_ranker(datasets.load("jsonl", "folder"), encoder)
     fitted.ranker.save(Path("my-ranker"))
@@ -42,11 +43,11 @@ __all__ = ["BridgeQuestions", "CandidateStates", "FittedRanker", "fit_own_ranker
 Floats = npt.NDArray[np.float32]
 SEED = 42
 FOLDS = 5
-MIN_QUESTIONS = 20  # with gold: folds of fewer say nothing
-STEPS, PARTS = 5, 2  # picks along a path, and states that hold a part of the gold
-BEST, OTHERS = 30, 8  # candidates kept of a state: the best-ranked, and some of the rest
+MIN_QUESTIONS = 20  # with gold: folds of fewer are meaningless
+STEPS, PARTS = 5, 2  # picks along a path, and states that hold part of the gold
+BEST, OTHERS = 30, 8  # candidates kept per state: the best-ranked, and some of the rest
 BATCH = 32
-LEVELS = 200  # of a feature: below the 255 bins of the trees
+LEVELS = 200  # per feature: fewer than the 255 bins of the trees
 TREES: Mapping[str, Any] = {
     "max_iter": 150,
     "max_leaf_nodes": 12,
@@ -60,7 +61,7 @@ TREES: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class BridgeQuestions:
-    """A data set to learn from: its questions with gold, and their candidates at the start."""
+    """A data set to train on: its questions with gold, and their initial candidates."""
 
     name: str
     bridge: BridgeRetriever
@@ -79,7 +80,7 @@ class BridgeQuestions:
         return cls(name, bridge, tuple(questions), tuple(pools))
 
     def folds(self, seed: int) -> npt.NDArray[np.int64]:
-        """Each question's fold, from a hash of its words."""
+        """The fold of each question, from a hash of its text."""
         keys = (draw_key(seed + 1, one.question.text)[0] for one in self.questions)
         return np.array([key % FOLDS for key in keys], dtype=np.int64)
 
@@ -134,7 +135,7 @@ class CandidateStates:
 
 @dataclass(frozen=True)
 class _Draw:
-    """How candidates of a state are drawn."""
+    """How the candidates of a state are drawn."""
 
     seed: int
     best: int
@@ -144,7 +145,7 @@ class _Draw:
 def candidate_states(
     training: BridgeQuestions, *, seed: int = SEED, best: int = BEST, others: int = OTHERS
 ) -> CandidateStates:
-    """The states of every question. Each weighs 1, however many candidates it has."""
+    """The states of every question. Each has weight 1, however many candidates it has."""
     draw = _Draw(seed, best, others)
     retriever = training.bridge.with_ranker(WeightedRanker())
     parts: list[CandidateStates] = []
@@ -174,7 +175,7 @@ def _along_paths(
     questions: Sequence[GoldQuestion],
     draw: _Draw,
 ) -> Iterator[_State]:
-    for pool in pools:  # an earlier choice may have left something held
+    for pool in pools:  # an earlier choice may have left documents held
         pool.release()
     for step in range(STEPS):
         if 0 < step <= retriever.hops:
@@ -215,7 +216,7 @@ def _state(
     draw: _Draw,
     step: int,
 ) -> Iterator[_State]:
-    """A state if some gold is still to be found: all needed, the best and some other candidates."""
+    """A state, if gold is still missing: all needed, the best and some other candidates."""
     needed = np.array([doc_id in question.gold.doc_ids for doc_id in pool.ids], dtype=bool)
     needed[pool.held] = False
     if needed.any():
@@ -228,7 +229,7 @@ def _state(
 
 
 def _rng(question: GoldQuestion, seed: int) -> np.random.Generator:
-    """Draws that follow from the question's words, whatever else is learned from."""
+    """A generator seeded by the question's text, independent of the other questions."""
     return np.random.default_rng(int.from_bytes(draw_key(seed, question.question.text)[:8], "big"))
 
 
@@ -238,9 +239,9 @@ def _rng(question: GoldQuestion, seed: int) -> np.random.Generator:
 def fit_ranker(
     states: Sequence[CandidateStates], *, seed: int = SEED, trees: Mapping[str, Any] | None = None
 ) -> TreeRanker:
-    """A ranker from the states of one or several data sets.
+    """Fit a ranker on the states of one or several data sets.
 
-    Where no state is one without titles, of the features that are known there.
+    If every state has titles, it uses only the features for titled documents.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -264,8 +265,8 @@ def fit_ranker(
 def round_to_levels(rows: Floats) -> Floats:
     """Each column rounded to at most LEVELS of its values.
 
-    Trees cut between levels anyway. Given as many values as it has bins, scikit-learn finds no
-    quantiles by itself, which with weights takes ten times as long as growing the trees.
+    Trees cut between levels anyway. With more values than bins, scikit-learn computes weighted
+    quantiles, which takes ten times as long as growing the trees.
     """
     rounded = rows.copy()
     for column in rounded.T:
@@ -276,7 +277,7 @@ def round_to_levels(rows: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class FittedRanker:
-    """The ranker of all questions, and complete@k by folds beside that of the shipped ranker."""
+    """The ranker fitted on all questions, and complete@k by folds, also of the shipped ranker."""
 
     ranker: TreeRanker
     questions: int
@@ -294,7 +295,7 @@ def fit_own_ranker(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> FittedRanker:
-    """Fit a ranker on at most `limit` questions with gold, and judge it by folds at k documents."""
+    """Fit a ranker on at most `limit` questions with gold; evaluate it by folds at k documents."""
     training = bridge_questions(dataset, encoder, limit=limit, seed=seed, progress=progress)
     count = len(training.questions)
     if count < MIN_QUESTIONS:

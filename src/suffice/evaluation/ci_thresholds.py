@@ -1,14 +1,14 @@
-"""Thresholds on a gate's figures, for a build that must fail when one is crossed.
+"""Thresholds on a gate's figures, to fail a build when one is crossed.
 
     thresholds = parse_thresholds(["risk@0.1>0.12", "auroc<0.8, coverage<0.3"])
     results = check_thresholds(thresholds, run)     each with its figure, interval and outcome
     junit_xml(results, run)                         the same for a build server
 
 A figure is one of the run's own (`risk`, `coverage`, `auroc`, `f1` ... of the gate's decisions), a
-metric at a number (`f1@0.3`, `ece@15`), or `risk@A` and `coverage@A`: what comes of the promise "at
-most A of the answered are incomplete", with the threshold chosen on one half of the questions and
-counted on the other, both ways. An undefined figure counts as crossed: a gate that answers nothing
-must not pass as safe.
+metric with a parameter (`f1@0.3`, `ece@15`), or `risk@A` and `coverage@A`: the figures of the
+promise "at most A of the answered are incomplete", with the threshold chosen on one half of the
+questions and measured on the other, both ways. An undefined figure counts as crossed: a gate that
+answers nothing must not pass as safe.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ THRESHOLD = re.compile(
     r"\s*(?P<figure>[a-z_0-9]+(?:@[0-9.eE+-]+)?)"
     r"\s*(?P<operator>[<>]=?)\s*(?P<bound>[0-9.eE+-]+)\s*"
 )
-PROMISED = ("risk", "coverage")  # figures that @ turns into those of a promise
+PROMISED = ("risk", "coverage")  # figures for which @ means a promise
 EXAMPLE = 'for example --fail-if "risk@0.1>0.12" --fail-if "auroc<0.8"'
-# What a name may contain and XML may not.
+# Characters that a name may contain but XML may not.
 NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The build fails if the figure compares so with the bound."""
+    """The build fails if the figure compares like this with the bound."""
 
     figure: str
     operator: str
@@ -61,7 +61,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdResult:
-    """A threshold and the figure that was measured."""
+    """A threshold and the measured figure."""
 
     threshold: Threshold
     measured: Interval
@@ -72,7 +72,7 @@ class ThresholdResult:
 
     @property
     def sure(self) -> bool:
-        """Both ends of the interval agree with the figure."""
+        """Whether both ends of the interval agree with the figure."""
         ends = (self.measured.low, self.measured.high)
         return all(
             end is not None and self.threshold.crossed_by(end) == self.failed for end in ends
@@ -91,7 +91,7 @@ class ThresholdResult:
 
 
 def parse_thresholds(texts: Iterable[str]) -> tuple[Threshold, ...]:
-    """Thresholds from texts, several with commas: a name, a sign and a number, or InputError."""
+    """Parse comma-separated thresholds: a name, a sign and a number; InputError if invalid."""
     return tuple(_parse_threshold(part.strip()) for text in texts for part in text.split(","))
 
 
@@ -161,7 +161,7 @@ def thresholds_table(results: Sequence[ThresholdResult]) -> Table:
 
 
 def threshold_records(results: Sequence[ThresholdResult]) -> list[dict[str, Any]]:
-    """For a script."""
+    """The results for scripts."""
     return [
         {
             "limit": str(one.threshold),
@@ -175,7 +175,7 @@ def threshold_records(results: Sequence[ThresholdResult]) -> list[dict[str, Any]
 
 
 def junit_xml(results: Sequence[ThresholdResult], run: GateRun) -> str:
-    """JUnit's XML: a test case a threshold, whose name is the same in every build."""
+    """The results as JUnit XML: one test case per threshold, with a stable name."""
     failures = sum(one.failed for one in results)
     counts: Any = {"tests": str(len(results)), "failures": str(failures)}
     suites = ElementTree.Element("testsuites")

@@ -1,7 +1,7 @@
-"""Where a system errs, by hops and by how far a question is from its evidence (GRADE's matrix).
+"""Error rates by hops and by the distance of a question from its evidence (GRADE's matrix).
 
-Rows are hops, columns quartiles of D_r over all questions. An error is 1 where the system failed, 0
-where it did not, and may be a share in between. `read_results` reads anybody's results file.
+Rows are hops, columns are quartiles of D_r over all questions. An error is 1 if the system failed
+and 0 if not; shares in between are allowed. `read_results` reads results files of any system.
 Plug-ins named `difficulty.NAME` add tables: functions (system, questions, errors, seed) -> tables.
 """
 
@@ -50,8 +50,8 @@ Errors = Mapping[QuestionId, float]  # 1: failed, 0: not
 QUARTERS = ("nearest quarter", "second", "third", "farthest quarter")
 AGGREGATION_NAMES = {"min": "min", "power": "power mean", "mean": "mean"}
 SCORED_BY = ("correct", "answer", "retrieved")
-MAX_HOPS = 5  # more count as so many, as in the paper
-THIN = 10  # questions in a cell below which its error rate is mostly chance
+MAX_HOPS = 5  # more hops count as this many, as in the paper
+THIN = 10  # with fewer questions, a cell's error rate is mostly chance
 Z_95 = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 MORE_TABLES: Registry[list[Table]] = Registry("difficulty")
 
@@ -61,12 +61,12 @@ MORE_TABLES: Registry[list[Table]] = Registry("difficulty")
 
 @dataclass(frozen=True)
 class QuestionDifficulty:
-    """Columns with one entry a question: its hops and, for each aggregation, its difficulty."""
+    """Columns with one entry per question: its hops and, for each aggregation, its difficulty."""
 
     question_ids: tuple[QuestionId, ...]
     hops: npt.NDArray[np.intp]
     difficulty: Mapping[str, Floats]
-    left_out: int = 0  # questions that need no document, or one that the corpus does not hold
+    left_out: int = 0  # questions that need no document, or one that is not in the corpus
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -83,7 +83,7 @@ class QuestionDifficulty:
         return split_by_quantiles(self.difficulty[aggregation], parts=len(QUARTERS))
 
     def check_errors(self, errors: npt.ArrayLike) -> Floats:
-        """The errors as an array; InputError unless there is one from 0 to 1 for each question."""
+        """The errors as an array; InputError unless each question has one from 0 to 1."""
         wrong = np.asarray(errors, dtype=np.float64)
         if wrong.shape != self.hops.shape or not ((wrong >= 0) & (wrong <= 1)).all():
             raise InputError(
@@ -96,7 +96,7 @@ class QuestionDifficulty:
 def question_difficulty(
     questions: Iterable[GoldQuestion], documents: Iterable[Document], encoder: Encoder
 ) -> QuestionDifficulty:
-    """Hops and difficulty of every question whose gold documents the corpus holds."""
+    """Hops and difficulty of every question whose gold documents are in the corpus."""
     every = list(questions)
     wanted = {doc_id for one in every for doc_id in one.gold.doc_ids}
     by_id: dict[DocId, Document] = {one.doc_id: one for one in documents if one.doc_id in wanted}
@@ -126,14 +126,14 @@ def read_results(
     match: str = "em",
     bad: BadRecords | None = None,
 ) -> dict[str, Errors]:
-    """System -> question -> error, for the questions that are also in the file.
+    """System -> question -> error, for the known questions in the file.
 
     The file is JSON with `question_id` and one of `correct` (true or false), `answer` (a text) or
-    `retrieved` (document ids, best first; or `hits`), and `system` where it holds several; or a run
-    of `suffice evaluate retrieval` or `suffice evaluate answers`. `by` chooses among these; by
-    default the first that the first record has. An answer is right from 0.5 of the metric `match`
-    on, and no answer is wrong; a ranking is right when its first k hold all gold, and so is what
-    a system of answers held in the end.
+    `retrieved` (document ids, best first; or `hits`), and `system` if it has several; or a run of
+    `suffice evaluate retrieval` or `suffice evaluate answers`. `by` chooses the field; the default
+    is the first that the first record has. An answer is right from 0.5 of the metric `match`; a
+    missing answer is wrong. A ranking is right if its first k contain all gold, and so are the
+    final documents of an answering system.
     """
     if by is not None and by not in SCORED_BY:
         raise InputError(f"results cannot be judged by {by!r}", hint=did_you_mean(by, SCORED_BY))
@@ -240,7 +240,7 @@ def _error(record: Record, by: str | None, question: GoldQuestion, k: int, match
 
 @dataclass(frozen=True, slots=True)
 class MatrixCell:
-    """The error rate of some questions. A thin one says little; an empty one nothing."""
+    """The error rate of some questions. Thin cells are unreliable; empty cells have no rate."""
 
     n: int
     error: Interval
@@ -275,7 +275,7 @@ def build_difficulty_matrix(
     aggregation: str = "min",
     seed: int = 42,
 ) -> DifficultyMatrix:
-    """The matrix of one system, whose errors have one entry a question."""
+    """The matrix of one system; `errors` has one entry per question."""
     wrong, cut = questions.check_errors(errors), questions.quartiles(aggregation)
 
     def cell(which: Bools) -> MatrixCell:
@@ -294,9 +294,9 @@ def build_difficulty_matrix(
 
 
 def error_rate(wrong: Floats, *, seed: int = 42) -> Interval:
-    """The mean error, with Wilson's interval where errors are 0 or 1.
+    """The mean error, with Wilson's interval if all errors are 0 or 1.
 
-    A bootstrap of five right answers would claim certainty.
+    With five right answers, a bootstrap would claim certainty.
     """
     if not len(wrong):
         return Interval(None)
@@ -313,7 +313,7 @@ def error_rate(wrong: Floats, *, seed: int = 42) -> Interval:
 
 @dataclass(frozen=True)
 class AxisSlopes:
-    """What one more hop, and one quartile further, add to the error rate: slopes of a plane."""
+    """How much one more hop, or the next quartile, adds to the error rate: slopes of a plane."""
 
     hop: Interval
     quartile: Interval
@@ -326,7 +326,7 @@ def axis_slopes(
     aggregation: str = "min",
     seed: int = 42,
 ) -> AxisSlopes:
-    """Slopes of a least-squares plane; None where the questions do not differ along an axis."""
+    """Slopes of a least-squares plane; None if the questions do not vary along an axis."""
     wrong, bins = questions.check_errors(errors), questions.quartiles(aggregation).bins
     axes = [np.ones(len(wrong)), questions.hops.astype(float), bins.astype(float)]
     plane = np.stack(axes, axis=1)
@@ -353,7 +353,7 @@ def axis_slopes(
 
 @dataclass(frozen=True)
 class MissingLinks:
-    """Which questions need a missing link: columns with one entry a question."""
+    """Which questions need a missing link: columns with one entry per question."""
 
     hops: npt.NDArray[np.intp]
     exact: Floats
@@ -361,7 +361,7 @@ class MissingLinks:
 
 
 def find_missing_links(records: Iterable[Mapping[str, Any]]) -> MissingLinks:
-    """Questions of a made benchmark whose path joins names that are only equivalent."""
+    """Generated questions whose path joins names that are only equivalent, not equal."""
     rows = []
     for record in records:
         kinds = {triple.get("link") for path in record.get("path") or () for triple in path}
@@ -389,14 +389,14 @@ def links_table(links: MissingLinks, *, paper: str = "") -> Table:
 
 @dataclass(frozen=True)
 class SystemDifficulty:
-    """What one system's errors look like in the matrix."""
+    """The errors of one system in the matrix."""
 
     system: str
     matrix: DifficultyMatrix
     slopes: AxisSlopes
-    without_result: int = 0  # questions of the benchmark that the system was not asked
+    without_result: int = 0  # benchmark questions without a result of this system
     aggregation: str = "min"
-    more: tuple[Table, ...] = ()  # what plug-ins add
+    more: tuple[Table, ...] = ()  # from plug-ins
 
 
 def measure_difficulty(
@@ -408,7 +408,7 @@ def measure_difficulty(
     seed: int = 42,
     more: bool = True,
 ) -> SystemDifficulty:
-    """Matrix, slopes and plug-ins' tables; questions without a result are left out and counted."""
+    """Matrix, slopes and plug-in tables; questions without a result are skipped and counted."""
     if aggregation not in AGGREGATIONS:
         known = did_you_mean(aggregation, AGGREGATIONS)
         raise InputError(f"no aggregation is named {aggregation!r}", hint=known)
@@ -452,7 +452,7 @@ def matrix_table(one: SystemDifficulty, *, of: str = "") -> Table:
 
 
 def slopes_table(found: Sequence[SystemDifficulty]) -> Table:
-    """Both axes at once: the slopes of a plane through the errors."""
+    """Both axes together: the slopes of a plane through the errors."""
     rows: list[tuple[Cell, ...]] = [
         (one.system, one.matrix.whole.n, *_slopes(one).values()) for one in found
     ]
@@ -472,7 +472,7 @@ def _slopes(one: SystemDifficulty) -> dict[str, Interval]:
 
 
 def heatmap(one: SystemDifficulty, *, of: str = "", title: str = "") -> Heatmap:
-    """The matrix as a picture: thin and empty cells have no shade, and say why."""
+    """The matrix as a figure; thin and empty cells have no shade and say why."""
 
     def note(cell: MatrixCell) -> str:
         low, high = cell.error.low, cell.error.high
@@ -501,13 +501,13 @@ def heatmap(one: SystemDifficulty, *, of: str = "", title: str = "") -> Heatmap:
 def difficulty_tables(
     found: Sequence[SystemDifficulty], links: MissingLinks | None = None
 ) -> list[Table]:
-    """The matrix of each system, what plug-ins add, the slopes, and missing links."""
+    """The matrix of each system, plug-in tables, the slopes, and missing links."""
     tables = [table for one in found for table in (matrix_table(one), *one.more)]
     return [*tables, slopes_table(found), *([links_table(links)] if links is not None else [])]
 
 
 def difficulty_findings(found: Sequence[SystemDifficulty]) -> list[str]:
-    """What came out, in plain words."""
+    """The findings in plain words."""
     lines = []
     for one in found:
         slopes, m = _slopes(one).items(), one.matrix
@@ -523,7 +523,7 @@ def difficulty_findings(found: Sequence[SystemDifficulty]) -> list[str]:
 def difficulty_summary(
     found: Sequence[SystemDifficulty], links: MissingLinks | None = None
 ) -> dict[str, Any]:
-    """All figures for a script."""
+    """All figures for scripts."""
     systems = {}
     for one in found:
         more = [table.to_json() for table in one.more]

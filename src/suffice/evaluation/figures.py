@@ -1,4 +1,4 @@
-"""Figures as numbers, and as pictures: plain records, which `draw_figure` turns into SVG or PNG.
+"""Figures as data, and as images: plain records that `draw_figure` renders as SVG or PNG.
 
     Bars       a bar for each system in each group, with interval and a paper's figure as a mark
     Curves     a line for each system over the same points (k = 2, 4, 8), with interval
@@ -7,8 +7,8 @@
     Heatmap    a shade for each pair of a row and a column
     Diagram    boxes with text, and arrows between them: a pipeline, a small graph
 
-Each is one JSON object and can be read back. Colours are Okabe and Ito's, which colour-blind
-readers can tell apart, and every series has its own marker. Same numbers, same bytes.
+Each is one JSON object and can be loaded again. The colours are Okabe and Ito's, which colour-blind
+readers can tell apart, and every series has its own marker. The same numbers give the same bytes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One system's figures, and what a paper reports in the same places."""
+    """One system's figures, and the corresponding figures of a paper."""
 
     name: str
     values: tuple[Interval, ...]
@@ -61,10 +61,10 @@ class Bars:
 
     title: str
     axis: str
-    bars: tuple[Series, ...]  # one value for each group
+    bars: tuple[Series, ...]  # one value per group
     groups: tuple[str, ...] = ("",)
-    start: float = 0.0  # where bars begin: 0.5 for AUROC, the value of a coin
-    says: str = ""  # what to see in it, in a sentence
+    start: float = 0.0  # where bars start: 0.5 for AUROC, the value of random guessing
+    says: str = ""  # what the figure shows, in one sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points in order; `sizes` where they stand for different numbers of questions."""
+    """Points in order; `sizes` if they stand for different numbers of questions."""
 
     name: str
     x: tuple[float, ...]
@@ -91,20 +91,20 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A line for each system over its own points, both axes from 0 on."""
+    """A line for each system over its own points; both axes start at 0."""
 
     title: str
     across: str
     axis: str
     lines: tuple[Line, ...]
-    diagonal: bool = False  # a coin, or a perfect forecast
+    diagonal: bool = False  # random guessing, or perfect calibration
     says: str = ""
-    reach: float = 1.0  # how far the axis across goes
+    reach: float = 1.0  # the end of the horizontal axis
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One system: how much it costs, and how good it is."""
+    """One system's cost and quality."""
 
     name: str
     x: Interval
@@ -113,7 +113,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """A dot for each system; the axis across is logarithmic."""
+    """A dot for each system; the horizontal axis is logarithmic."""
 
     title: str
     across: str
@@ -124,7 +124,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Heatmap:
-    """A value for each row and column; None: not defined."""
+    """A value for each row and column; None: undefined."""
 
     title: str
     axis: str  # what the values are
@@ -132,34 +132,34 @@ class Heatmap:
     across: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
     says: str = ""
-    notes: tuple[tuple[str, ...], ...] = ()  # under each value: interval, n, or why there is none
+    notes: tuple[tuple[str, ...], ...] = ()  # under each value: interval, n, or why it is missing
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A text at a place of the grid: columns and rows from 0 on, fractions allowed."""
+    """A text at a grid position: columns and rows start at 0, fractions are allowed."""
 
     name: str
     text: str
     column: float
     row: float
-    colour: int = 0  # boxes of one kind share one
+    colour: int = 0  # boxes of the same kind share a colour
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From the box of one name to that of another."""
+    """An arrow between two boxes, by name."""
 
     start: str
     end: str
     label: str = ""
-    bend: float = 0.0  # rows that it hangs below the boxes; 0: straight
-    head: bool = True  # without a head: an edge that has no direction
+    bend: float = 0.0  # how far it hangs below the boxes, in rows; 0: straight
+    head: bool = True  # False: an undirected edge
 
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """Boxes and arrows, a quarter of the width for each column."""
+    """Boxes and arrows; each column is a quarter of the width."""
 
     title: str
     boxes: tuple[Box, ...]
@@ -176,7 +176,7 @@ def figure_json(figure: Figure) -> dict[str, Any]:
 
 
 def figure_from_json(record: Mapping[str, Any]) -> Figure:
-    """The inverse of `figure_json`; KeyError, TypeError or ValueError on anything else."""
+    """The inverse of `figure_json`; KeyError, TypeError or ValueError on other input."""
     fields = {name: value for name, value in record.items() if name != "figure"}
     match record["figure"]:
         case "bars":
@@ -222,16 +222,16 @@ def _series_from_json(records: Sequence[Mapping[str, Any]]) -> tuple[Series, ...
 
 # ------------------------------------------------------------------------------------ drawing
 
-# Okabe and Ito, the ends greyed.
+# Okabe and Ito, with black and yellow toned down.
 COLOURS = "#0072B2 #E69F00 #009E73 #CC79A7 #56B4E9 #D55E00 #7F7F7F #B8A800".split()
 MARKERS = "os^DvPX*"
 INK = "#1f2328"  # all lines and letters; a page with a dark mode may replace it in the SVG
 WIDTH = 6.4  # inches
-LABEL = 0.17  # share of the axis that a figure behind a bar takes
+LABEL = 0.17  # share of the axis reserved for the figure beside a bar
 COLUMNS, ROW_HEIGHT = 4, 1.0  # columns of a diagram, and inches of a row
-BOX_WIDTH, BOX_HEIGHT = 0.84, 0.66  # of a diagram's column and row
-LETTERS, LINES = 20, 4  # that fit into a box
-FEW_POINTS = 24  # up to so many points of a line, each has its marker
+BOX_WIDTH, BOX_HEIGHT = 0.84, 0.66  # shares of a diagram's column and row
+LETTERS, LINES = 20, 4  # that fit in a box
+FEW_POINTS = 24  # lines with at most this many points mark each of them
 GRID: Any = {"alpha": 0.25, "linewidth": 0.6}
 CENTRE: Any = {"ha": "center", "va": "center"}
 PAPER: Any = {
@@ -256,7 +256,7 @@ STYLE: Any = {
 
 
 def draw_figure(figure: Figure, format: Literal["svg", "png"] = "svg") -> bytes:
-    """The picture as bytes. Needs matplotlib (extra `report`)."""
+    """The image as bytes. Needs matplotlib (extra `report`)."""
     try:
         import matplotlib
         from matplotlib.figure import Figure as Canvas
@@ -286,7 +286,7 @@ def draw_figure(figure: Figure, format: Literal["svg", "png"] = "svg") -> bytes:
         svg, stream = format == "svg", io.BytesIO()
         metadata = {"Date": None, "Creator": None} if svg else {"Software": None}
         with warnings.catch_warnings():
-            # A name in another script is drawn as boxes.
+            # Names in scripts that the font lacks are drawn as boxes.
             warnings.filterwarnings("ignore", message="Glyph .* missing")
             canvas.savefig(stream, format=format, dpi=150, transparent=svg, metadata=metadata)
     return stream.getvalue()
@@ -315,7 +315,7 @@ def _shorten(text: str, length: int = 28) -> str:
 
 
 def _style(at: int) -> dict[str, Any]:
-    dashes = "-" if at < len(COLOURS) else "--"  # once the colours start again
+    dashes = "-" if at < len(COLOURS) else "--"  # when the colours repeat
     return {"color": COLOURS[at % 8], "marker": MARKERS[at % 8], "linestyle": dashes}
 
 
@@ -345,7 +345,7 @@ def _draw_bars(canvas: Canvas, axes: Axes, figure: Bars) -> None:
             paper = series.paper[group] if group < len(series.paper) else None
             end = max(one for one in (start, value.value, value.high) if one is not None)
             if paper is not None and -0.02 * span < paper - end < LABEL * span:
-                end = max(end, paper)  # the figure stands behind the mark where it would hit it
+                end = max(end, paper)  # move the figure behind the mark if they would overlap
             if value.value is not None:
                 colour = COLOURS[group % 8]
                 axes.barh(y, value.value - start, thick * 0.92, start, color=colour, alpha=0.85)
@@ -395,7 +395,7 @@ def _draw_lines(canvas: Canvas, axes: Axes, figure: Lines) -> None:
         axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":")
     for at, line in enumerate(figure.lines):
         style, label, size = _style(at), _shorten(line.name), len(line.x)
-        if line.sizes:  # dots as large as what they stand for; the line only leads the eye
+        if line.sizes:  # dot size shows the number of questions; the line is only a guide
             largest = max(line.sizes, default=1) or 1
             areas = [10 + 190 * one / largest for one in line.sizes]
             axes.plot(line.x, line.y, color=style["color"], linewidth=1.0, alpha=0.45)
@@ -471,7 +471,7 @@ def _draw_diagram(axes: Axes, figure: Diagram) -> None:
         if arrow.bend:
             (x, y), (to_x, to_y) = start, end
             y, to_y = y + BOX_HEIGHT / 2, to_y + BOX_HEIGHT / 2
-            # A quadratic curve reaches half as far as its control point.
+            # A quadratic curve goes half as far as its control point.
             middle = ((x + to_x) / 2, max(y, to_y) + 2 * arrow.bend)
             way = Path([(x, y), middle, (to_x, to_y)], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
             axes.add_patch(PathPatch(way, facecolor="none", edgecolor=INK, linewidth=1.0, zorder=1))
@@ -485,7 +485,7 @@ def _draw_diagram(axes: Axes, figure: Diagram) -> None:
             at = ((tail[0] + tip[0]) / 2, (tail[1] + tip[1]) / 2)
         if arrow.label:
             paper: Any = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
-            # On white in light and dark mode alike, so always in the same dark grey.
+            # The background is white in light and dark mode, so the text is always dark grey.
             axes.text(*at, _shorten(arrow.label), **CENTRE, fontsize=8, color="#333", bbox=paper)
     for box in figure.boxes:
         corner = (box.column - BOX_WIDTH / 2, box.row - BOX_HEIGHT / 2)
@@ -514,14 +514,14 @@ def _draw_diagram(axes: Axes, figure: Diagram) -> None:
 
 
 def _diagram_bottom(figure: Diagram) -> float:
-    """The lower end of the lowest box or arc, in rows."""
+    """The bottom of the lowest box or arc, in rows."""
     rows = {box.name: box.row for box in figure.boxes}
     arcs = (max(rows[one.start], rows[one.end]) + one.bend + 0.15 for one in figure.arrows)
     return max([0.0, *rows.values(), *arcs]) + 0.5
 
 
 def _border(box: tuple[float, float], towards: tuple[float, float]) -> tuple[float, float]:
-    """Where the line from a box's middle towards another leaves the box."""
+    """Where the line from a box's centre to another point leaves the box."""
     across, down = towards[0] - box[0], towards[1] - box[1]
     steps = [
         half / abs(one) for half, one in ((BOX_WIDTH / 2, across), (BOX_HEIGHT / 2, down)) if one

@@ -1,7 +1,7 @@
-"""How good a gate is on one data set: the shipped gate, a saved one, or one fitted on other folds.
+"""Evaluate a gate on one data set: the shipped gate, a saved one, or one fitted on other folds.
 
-Folds never split a question: some data sets repeat one word for word, and a gate that has seen it
-knows the answer.
+Folds never split identical questions: some data sets repeat questions word for word, and a gate
+that has seen one knows its label.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ BASELINES: Registry[Mapping[str, Floats]] = Registry("baselines")
 
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
-    """How a fitted gate's threshold is chosen."""
+    """How to choose a fitted gate's threshold."""
 
     by: str = "f1"
     alpha: float = 0.1
@@ -91,7 +91,7 @@ class PolicyChoice:
 
     @property
     def options(self) -> dict[str, Any]:
-        """As `Gate.fit` takes them."""
+        """The options for `Gate.fit`."""
         promise = {"alpha": self.alpha, "delta": self.delta} if self.by == "risk" else {}
         return {"policy": self.by, "costs": self.costs, **promise}
 
@@ -108,7 +108,7 @@ def parse_costs(text: str) -> Costs:
 
 
 def require_fit_extra() -> None:
-    """MissingExtraError if no gate can be fitted here: call it before the work, not after."""
+    """Raise MissingExtraError if a gate cannot be fitted here; call it before the work."""
     if not util.find_spec("onnx"):
         raise MissingExtraError("fitting a gate", extra="fit")
 
@@ -117,7 +117,7 @@ def gate_fitter(
     choice: PolicyChoice, preset: str, seed: int, k: int | None = None,
     *, progress: Progress | None = None, total: int = 0,
 ) -> Fit:  # fmt: skip
-    """`Gate.fit` with everything but the questions. A list of several folds is read once."""
+    """`Gate.fit` with everything but the questions. A list in several folds is read once."""
     from suffice.gate.gate import Gate
 
     reader = open_encoders(preset).reader
@@ -127,30 +127,30 @@ def gate_fitter(
 
     def fit(questions: Sequence[LabelledQuestion]) -> Gate:
         gate = Gate.fit(questions, seed=seed, k=k, **options)
-        # The gate in use remembers nothing.
+        # The gate in use must not keep the cache.
         return replace(gate, encoders=open_encoders(preset))
 
     return fit
 
 
 def with_seen_questions(gate: Gate, texts: Iterable[str]) -> Gate:
-    """The gate with hashes of the questions it was fitted on, so that `count_seen` can warn."""
+    """The gate with hashes of the questions it was fitted on, for `count_seen`."""
     return replace(gate, card={**gate.card, SEEN: sorted({_short_hash(text) for text in texts})})
 
 
 def count_seen(gate: Gate, texts: Sequence[str]) -> int:
-    """How many of the questions the gate was fitted on; 0 for a gate that has no record of it."""
+    """How many of the questions the gate was fitted on; 0 if the gate has no record."""
     return sum(is_seen(gate, texts))
 
 
 def is_seen(gate: Gate, texts: Sequence[str]) -> list[bool]:
-    """Of each question, whether the gate was fitted on it."""
+    """For each question, whether the gate was fitted on it."""
     known = set(gate.card.get(SEEN, ()))
     return [_short_hash(text) in known for text in texts]
 
 
 def _short_hash(text: str) -> str:
-    return draw_key(0, text).hex()[:10]  # 40 bits: chance matches are one in a hundred million
+    return draw_key(0, text).hex()[:10]  # 40 bits: about one chance match in a hundred million
 
 
 def grouped_folds(
@@ -158,7 +158,7 @@ def grouped_folds(
 ) -> Folds:
     """(rows to fit on, rows held out) for each fold, with complete questions spread evenly.
 
-    Questions of the same words share a fold, which follows from the words and the seed alone.
+    Questions with the same text share a fold, which depends only on the text and the seed.
     """
     if folds < 2 or len(set(texts)) < folds:
         raise InputError(
@@ -182,16 +182,16 @@ def grouped_folds(
 
 @dataclass(frozen=True)
 class GateSettings:
-    """What can be chosen."""
+    """The settings of an evaluation."""
 
     retriever: str = "bm25"
     k: int = 10
-    gate: str = DEFAULT  # "default", the path of a saved one, or "fitted": on the other folds
+    gate: str = DEFAULT  # "default", a saved gate's path, or "fitted" on the other folds
     preset: str = STANDARD
     other_retrievers: tuple[str, ...] = ()  # retrievers whose hits the gate also sees
     folds: int = 5
     choice: PolicyChoice = PolicyChoice()
-    baselines: bool = True  # those of the research package, where it is installed
+    baselines: bool = True  # those of the research package, if installed
     encoder: str = "wordllama"
     limit: int | None = None
     seed: int = 42
@@ -209,11 +209,11 @@ def evaluate_gate(
 ) -> GateRun:
     """Evaluate the shipped gate, a saved one, or one fitted on other folds.
 
-    A `cross_encoder` adds the baselines that need one (slow). `open_judged` puts a judge behind the
+    A `cross_encoder` adds the baselines that need one (slow). `open_judged` adds a judge to the
     gate. `job_runner` runs the work.
     """
     fitted, seed = settings.gate == FITTED, settings.seed
-    if fitted:  # a missing extra is reported before the search
+    if fitted:  # report a missing extra before the search
         require_fit_extra()
     opened = None if fitted else open_gate(settings.gate, settings.preset)
     if open_judged is not None:
@@ -236,7 +236,7 @@ def evaluate_gate(
         fit = FitRef(settings.choice, settings.preset, seed)
         results = cross_validate_gate(questions, parts, fit, **runner)
     else:
-        ref = None  # a judge keeps one account, so that its gate stays in this process
+        ref = None  # a judge has one budget, so its gate stays in this process
         if job_runner is not None and opened.cascade is None:
             ref = GateRef.named(settings.gate, settings.preset)
         results = run_gate(opened, questions, ref=ref, **runner)
@@ -293,7 +293,7 @@ def _make_run(
 
 @dataclass(frozen=True, slots=True)
 class GateResults:
-    """What a gate says of each question."""
+    """The gate's results for each question."""
 
     p: Floats
     actions: tuple[str, ...]
@@ -301,7 +301,7 @@ class GateResults:
 
 
 def gate_inputs(questions: Sequence[RetrievedQuestion]) -> list[tuple[str, Any, Any]]:
-    """Question, hits and what other retrievers found, as a gate takes them."""
+    """Question, hits and other retrievers' hits, as input for a gate."""
     return [(one.question.text, one.evidence, one.others) for one in questions]
 
 
@@ -313,7 +313,7 @@ def run_gate(
     job_runner: JobRunner = run_in_process,
     ref: GateRef | None = None,
 ) -> GateResults:
-    """Check every question, without explanations. `ref` is where other processes find the gate."""
+    """Check every question, without explanations. `ref` tells other processes where the gate is."""
     job = Job("checking", _check_block, gate)
     if ref is not None:
         job = Job("checking", _check_block, ref, GateRef.open, key=ref.digest)
@@ -333,7 +333,7 @@ def _check_block(block: Sequence[RetrievedQuestion], gate: Gate) -> list[tuple[f
 
 @dataclass(frozen=True, slots=True)
 class FitRef:
-    """How to fit a gate, in values that every process can open."""
+    """How to fit a gate, as values that any process can load."""
 
     choice: PolicyChoice
     preset: str
@@ -351,7 +351,7 @@ def cross_validate_gate(
     progress: Progress | None = None,
     job_runner: JobRunner = run_in_process,
 ) -> GateResults:
-    """Each fold by a gate that was fitted, calibrated and given its policy on the others."""
+    """Judge each fold with a gate that was fitted and calibrated on the others."""
     portable = isinstance(fit, FitRef) and job_runner is not run_in_process
     key = f"{questions_digest(questions)} {fit}" if portable else ""
     job = Job("fitting on the other folds", _run_fold, (questions, fit), _open_fit, key=key)

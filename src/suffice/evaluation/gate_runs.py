@@ -1,8 +1,8 @@
-"""A gate's run: for each question the probability, what came true and the action, as one document.
+"""A gate's run: probability, outcome and action for each question, as one document.
 
-Every figure is computed from it afterwards: the gate's, the baselines' on the same questions, by
-kind and by hops, and what the policy's decisions came to. `run_overview` gives plain values for a
-page that lets its reader move the threshold.
+All figures are computed from it: the gate's, the baselines' on the same questions, by kind and by
+hops, and the results of the policy's decisions. `run_overview` gives plain values for a page on
+which the reader can move the threshold.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ VERSION = 1
 METRICS = {"auroc": "auroc", "ap": "auprc", "brier": "brier", "ece": "ece", "aurc": "aurc"}
 DECISIONS = ("accuracy", "precision", "recall", "f1")
 FIGURE_NAMES = ("positive_rate", *METRICS, *DECISIONS, "risk", "coverage")
-MIN_ROW = 10  # questions of a kind that earn it a row
+MIN_ROW = 10  # questions that a kind needs for its own row
 
 
 @dataclass(frozen=True)
 class GateRun:
-    """One evaluation of a gate, as a document. Columns have one entry a question."""
+    """One evaluation of a gate, as a document. Columns have one entry per question."""
 
     dataset: str
     retriever: str
@@ -58,7 +58,7 @@ class GateRun:
     complete: tuple[bool, ...]
     p: tuple[float, ...]
     actions: tuple[str, ...]
-    policy: str = ""  # in words
+    policy: str = ""  # a description
     labels: tuple[tuple[str, ...], ...] = ()  # kinds of reasoning; a question may have several
     baselines: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     seed: int = 42
@@ -72,7 +72,7 @@ class GateRun:
         return len(self.p)
 
     def predictions(self, baseline: str | None = None) -> Predictions:
-        """The gate's probabilities beside what came true, or a baseline's."""
+        """The probabilities of the gate or of a baseline, with the outcomes."""
         if baseline is not None and baseline not in self.baselines:
             known = did_you_mean(baseline, self.baselines)
             raise InputError(f"the run has no baseline named {baseline!r}", hint=known)
@@ -90,7 +90,7 @@ class GateRun:
 
     @property
     def groups(self) -> dict[str, list[tuple[Any, ...]]]:
-        """What questions are grouped by: for each question the values it has, mostly one."""
+        """The grouping columns: for each question its values, usually one."""
         groups: dict[str, list[tuple[Any, ...]]] = {
             "kind": [() if kind is None else (kind,) for kind in self.kinds]
         }
@@ -109,7 +109,7 @@ class GateRun:
 
     @staticmethod
     def load(path: Path) -> GateRun:
-        """Read a run that this version can read; the error says what else the file is."""
+        """Load a run; the error says what the file is instead, or which version."""
         options: Any = {"version": VERSION, "command": "suffice evaluate gate", "kind": "run"}
         return load_result(path, _gate_run_from_json, what="gate's run", task="gate", **options)
 
@@ -145,7 +145,7 @@ def gate_figures(run: GateRun, rows: Bools | None = None) -> dict[str, Interval]
     labels, answered = np.array(run.complete, dtype=float)[chosen], run.answered[chosen]
     predictions = Predictions(labels, np.array(run.p)[chosen])
     decisions = Predictions(labels, answered.astype(float))
-    wrong = np.where(answered, 1.0 - labels, np.nan)  # NaN: not answered, takes no part
+    wrong = np.where(answered, 1.0 - labels, np.nan)  # NaN: not answered, not counted
     seed = run.seed
     return {
         "positive_rate": interval(predictions, "positive_rate", seed=seed),
@@ -157,7 +157,7 @@ def gate_figures(run: GateRun, rows: Bools | None = None) -> dict[str, Interval]
 
 
 def gate_summary(run: GateRun) -> dict[str, Any]:
-    """The run for a script: every figure with its interval, the baselines, and the groups."""
+    """The run for scripts: every figure with its interval, the baselines, and the groups."""
     whole = gate_figures(run)
     baselines = {}
     for name in run.baselines:
@@ -209,7 +209,7 @@ def _split_by(column: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, Bools]]:
 
 
 def gate_tables(run: GateRun) -> list[Table]:
-    """The gate among the baselines, its decisions, and where it is weak."""
+    """The gate compared with the baselines, its decisions, and its weak groups."""
     found, columns = gate_figures(run), ("risk", "coverage", *DECISIONS)
     row = tuple(found[name] for name in columns)
     tables = [_baseline_table(run)]
@@ -264,9 +264,9 @@ def reliability_lines(
     fewest: int = 1,
     says: str = "",
 ) -> Lines:
-    """Observed share against predicted probability, bin by bin; dots are as large as their bins.
+    """Observed share against predicted probability by bin; dot size shows the number of questions.
 
-    Bins of fewer than `fewest` questions are left out: what came true in them is chance.
+    Bins with fewer than `fewest` questions are skipped: their observed share is chance.
     """
     lines = []
     for name, one in systems.items():
@@ -281,16 +281,16 @@ def reliability_lines(
 
 # ------------------------------------------------------------------------------------ overview
 
-THRESHOLDS = 201  # that a reader can stop at
+THRESHOLDS = 201  # positions of the slider
 CONFIDENCE = 0.9
 ALPHAS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
-MAX_KINDS = 8  # columns of the heatmap: the most frequent
+MAX_KINDS = 8  # columns of the heatmap: the most frequent kinds
 
 
 def run_overview(run: GateRun) -> dict[str, Any]:
-    """Calibration, what each threshold comes to, the promises that can be kept, the hard places.
+    """Calibration, the effect of each threshold, promises that can be kept, and difficult groups.
 
-    Counts are of the run's questions. A promise is made for new ones like them, by the same test
+    Counts are for the run's questions. A promise is for new questions like them, by the same test
     that fits a gate's policy.
     """
     predictions, p = run.predictions(), np.array(run.p)
@@ -314,7 +314,7 @@ def run_overview(run: GateRun) -> dict[str, Any]:
         "ece_by_chance": ece_by_chance(run.p),
         "calibration": [asdict(one) for one in reliability(predictions)],
         "confidence": CONFIDENCE,
-        # where the run's own policy starts to answer; None where it never does
+        # The threshold from which the run's own policy answers; None if it never does.
         "answer_at": float(answered.min()) if len(answered) else None,
         "thresholds": _thresholds(run),
         "promises": promises,
@@ -323,10 +323,10 @@ def run_overview(run: GateRun) -> dict[str, Any]:
 
 
 def _thresholds(run: GateRun) -> list[dict[str, Any]]:
-    """What answering from each threshold on comes to.
+    """The effect of answering from each threshold on.
 
-    Below it the run's own decision stands. Where its policy answered, the run does not say whether
-    expanding would have been worth it: those are `undecided`.
+    Below the threshold, the run's own decision is kept. If its policy answered, the run does not
+    tell whether expanding would have been worth it: these count as `undecided`.
     """
     p, complete = np.array(run.p), np.array(run.complete, dtype=bool)
     expands = np.array([action == Action.EXPAND for action in run.actions], dtype=bool)

@@ -1,14 +1,14 @@
-"""The loop over one corpus: questions ▸ labels ▸ gate ▸ evaluation ▸ difficulty ▸ report.
+"""The improvement loop of a corpus: questions ▸ labels ▸ gate ▸ evaluation ▸ difficulty ▸ report.
 
     found = improve(corpus, Path("improved"), LoopSettings(labels=Path("labels.jsonl")))
     found.results["gate"], found.next_steps
 
-Each stage is an artefact in the folder, keyed by its settings and inputs, and runs again only when
-these change. The shipped gate is adapted to labels, or without enough of them to questions made
-from the corpus, and replaced only where that is better. Made questions are not the user's: a gate
-adapted to them must also not be worse on the labels that there are, and not turn around what the
-shipped gate is sure of. From `MIN_TO_SPLIT` questions on, a third of them, by a hash of their
-words, is never learned from: the evaluation is on these.
+Each stage is an artefact in the folder, keyed by its settings and inputs, and reruns only when
+these change. The shipped gate is adapted to labels, or to questions generated from the corpus if
+there are too few labels, and is replaced only if the new gate is better. Generated questions are
+not the user's: a gate adapted to them must also not be worse on the available labels, and must not
+reverse confident verdicts of the shipped gate. With at least `MIN_TO_SPLIT` questions, a third of
+them, by a hash of their text, is never used for training: the evaluation uses these.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ from suffice.types import LOW_FAMILIARITY, DocId, Document, Verdict
 
 __all__ = ["STAGES", "Improvement", "LoopSettings", "SearchedCorpus", "improve"]
 
-# A third of 60 is 20 questions to test on, and 40 to learn from: with fewer, a figure of the test
-# part says nothing, or the labels that are left do not teach anything.
+# A third of 60 leaves 20 questions to test on and 40 to learn from. With fewer, the test figures
+# are meaningless, or too few labels are left to learn from.
 MIN_TO_SPLIT, TEST_EVERY = 60, 3
 TO_LABEL = 50  # questions
 RESULT, STUDY = "result.json", "study.json"  # of a stage
@@ -98,10 +98,10 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class SearchedCorpus:
-    """Documents, and the retriever over them that the gate is to judge."""
+    """Documents, and the retriever over them whose hits the gate judges."""
 
-    name: str  # as it stands in the command of the loop
-    library: str  # and in others
+    name: str  # as used in the loop's command
+    library: str  # as used in other commands
     store: Store
     retriever: Retriever
     retriever_name: str
@@ -111,12 +111,12 @@ class SearchedCorpus:
 class LoopSettings:
     k: int = 10
     preset: str = STANDARD
-    questions: int = 400  # made ones that are searched and read, at most
-    labels: Path | None = None  # beside those in the folder
-    ask: Path | None = None  # questions to choose those from that are worth a label
-    encoder: str = "wordllama"  # of the made questions and their difficulty
-    stage: str | None = None  # only this one, after others that are up to date
-    restart: bool = False  # also what is up to date
+    questions: int = 400  # generated questions to search and read, at most
+    labels: Path | None = None  # in addition to those in the folder
+    ask: Path | None = None  # questions from which to choose those to label
+    encoder: str = "wordllama"  # for the generated questions and their difficulty
+    stage: str | None = None  # run only this one; the others must be up to date
+    restart: bool = False  # also rerun what is up to date
     seed: int = 42
 
     def __post_init__(self) -> None:
@@ -132,13 +132,13 @@ class LoopSettings:
 
 @dataclass(frozen=True)
 class Improvement:
-    """What came out of the stages that were run or up to date."""
+    """The results of the stages that were run or up to date."""
 
     out: Path
-    done: tuple[str, ...]  # stages that this run did
+    done: tuple[str, ...]  # stages that were run this time
     results: Mapping[str, Result]
     summary: tuple[str, ...] = ()
-    next_steps: tuple[tuple[str, str], ...] = ()  # in words, and as a command or ""
+    next_steps: tuple[tuple[str, str], ...] = ()  # a description, and a command or ""
 
     def as_json(self) -> Result:
         stages = {name: "done" if name in self.done else "up to date" for name in self.results}
@@ -162,9 +162,9 @@ def improve(
     progress: Progress | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Improvement:
-    """Run the loop, or one stage of it; what was interrupted is resumed. Labels are never removed.
+    """Run the loop, or one stage of it; resume an interrupted run. Labels are never removed.
 
-    A stage that another one needs and that is not up to date is a NotReadyError.
+    NotReadyError if a required stage is not up to date.
     """
     require_fit_extra()
     require_report_extra()
@@ -179,13 +179,13 @@ class _Example:
 
     @property
     def is_test(self) -> bool:
-        """By a hash of the words alone: the same whatever else there is, and for every seed."""
+        """From a hash of the text alone, so independent of other questions and of the seed."""
         words = " ".join(tokens(self.labelled.question))
         return draw_key(0, f"test {words}")[0] % TEST_EVERY == 0
 
 
 def _split(examples: Sequence[_Example]) -> tuple[list[_Example], list[_Example]]:
-    """Those to learn from, and those to test on; none of these where there are few."""
+    """Questions to learn from, and questions to test on; none to test on if there are few."""
     if len(examples) < MIN_TO_SPLIT:
         return list(examples), []
     return [x for x in examples if not x.is_test], [x for x in examples if x.is_test]
@@ -201,7 +201,7 @@ class _Labels:
 
 @dataclass
 class _Loop:
-    """One run over one folder. Each stage writes its files into a folder and returns a result."""
+    """One run in one folder. Each stage writes its files into a folder and returns a result."""
 
     corpus: SearchedCorpus
     out: Path
@@ -217,7 +217,7 @@ class _Loop:
                 f"{self.out} is a file, expected a folder", hint="choose another --out"
             )
         for given in filter(None, (self.settings.ask, self.settings.labels)):
-            readable_file(given)  # before the work
+            readable_file(given)  # fail before the work
         gate = self.out / GATE_DIR
         check_replaceable(gate, kind=GATE_KIND)
         most = self.shipped.card["k"]
@@ -261,7 +261,7 @@ class _Loop:
             shutil.rmtree(self.out / QUESTIONS_DIR, ignore_errors=True)
 
     def command(self, *more: str) -> str:
-        """This loop as a command, with the options that are not as they are by default."""
+        """This loop as a command, with all options that differ from their default."""
         words = ["suffice", "improve", self.corpus.name, "--out", str(self.out)]
         words += ["--retriever", self.corpus.retriever_name]
         for name in ("k", "preset", "questions", "labels", "ask", "seed"):
@@ -270,14 +270,14 @@ class _Loop:
                 words += [f"--{name}", str(value)]
         return shlex.join([*words, *more])
 
-    # -------------------------------------------------------------------------------- what is given
+    # -------------------------------------------------------------------------------- inputs
 
     @cached_property
     def shipped(self) -> Gate:
         return self._with_cached_reader(Gate.load(preset=self.settings.preset))
 
     def _with_cached_reader(self, gate: Gate) -> Gate:
-        """The gate before and after read the same lists: each is read once."""
+        """The gate with a cached reader: both gates read the same lists, so each is read once."""
         reader = gate.encoders.reader
         if reader is None:
             return gate
@@ -297,7 +297,7 @@ class _Loop:
 
     @property
     def search_settings(self) -> Result:
-        """What the hits, and what the shipped gate says of them, depend on."""
+        """What the hits and the shipped gate's verdicts depend on."""
         preset = self.settings.preset
         return {
             "corpus": self.corpus_digest,
@@ -317,7 +317,7 @@ class _Loop:
 
     @cached_property
     def retrieved(self) -> tuple[RetrievedQuestion, ...]:
-        """The made questions, or a draw of them, with their twins and what was found for them."""
+        """The generated questions, or a sample of them, with their twins and hits."""
         questions = list(open_benchmark(self.out / QUESTIONS_DIR).questions())
         order = sorted(
             {one.question.text for one in questions},
@@ -342,7 +342,7 @@ class _Loop:
 
     @cached_property
     def labels(self) -> _Labels:
-        """The labels of the list, of the folder's file or the given one; of a list the last."""
+        """The labels from the list, and from the folder's file or the given one; the last wins."""
         bad, said = BadRecords(skip=True), dict[Any, Label]()
         given = self.settings.labels
         files = [self.out / LIST_FILE, self.out / LABEL_FILE if given is None else given]
@@ -402,7 +402,7 @@ class _Loop:
             documents = self.corpus.store.documents()
             built = build_benchmark(documents, made, settings=settings, progress=self.progress)
         except NoQuestionsError as error:
-            for name in ("questions.jsonl", "twins.jsonl"):  # of another corpus
+            for name in ("questions.jsonl", "twins.jsonl"):  # left from another corpus
                 (made / name).unlink(missing_ok=True)
             return {"documents": count, "made": 0, "why": f"{error}; {error.hint}"}
         few = f"fewer than {MIN_TO_SPLIT} leave too few to learn from and to test on"
@@ -418,7 +418,7 @@ class _Loop:
         }
 
     def make_list(self, folder: Path) -> Result:
-        """Choose the questions whose labels say most, with what the retriever finds for them."""
+        """Choose the most informative questions to label, with the retriever's hits."""
         path = self.out / LIST_FILE
         if self.settings.ask is None:
             return {"asked": 0, "to_label": 0}
@@ -453,7 +453,7 @@ class _Loop:
         return {"asked": len(asked), "to_label": len(chosen)}
 
     def make_gate(self, folder: Path) -> Result:
-        """Adapt to labels, else to made questions; keep the shipped gate unless that is better."""
+        """Adapt to labels, else to generated questions; keep the shipped gate unless better."""
         labels, notes = self.labels, list[str]()
         result: Result = {
             "labels": len(labels.examples),
@@ -484,7 +484,7 @@ class _Loop:
                     seed=self.settings.seed,
                     progress=self.progress,
                 )
-            except InputError as error:  # all say the same, for example
+            except InputError as error:  # for example, all labels are equal
                 notes.append(f"{source}: {error}; {error.hint}")
                 continue
             sentences = {"outlook": found.outlook, "promise": found.promise}
@@ -504,7 +504,7 @@ class _Loop:
         return {**result, **chosen, "adapted": adapted, "notes": notes, "policy": words}
 
     def _cross_checks(self, adapted: Gate) -> list[CrossCheck]:
-        """The gate that learned from made questions, on labels and on questions that were asked."""
+        """Check a gate trained on generated questions against labels and real questions."""
         examples = self.labels.examples
         lists: list[tuple[str, Any]] = [
             (one.labelled.question, one.labelled.hits) for one in examples
@@ -541,7 +541,7 @@ class _Loop:
         return verdicts
 
     def make_evaluation(self, folder: Path) -> Result:
-        """The shipped gate and the new one on questions that nothing was learned from."""
+        """The shipped gate and the new one on questions that neither was trained on."""
         gates = {BEFORE_AFTER[0]: self.shipped}
         if self.results["gate"]["adapted"]:
             gates[BEFORE_AFTER[1]] = self._with_cached_reader(Gate.load(self.out / GATE_DIR))
@@ -579,7 +579,7 @@ class _Loop:
         )
 
     def make_difficulty(self, folder: Path) -> Result:
-        """Where the retriever misses evidence, by hops and by how far the evidence is."""
+        """Where the retriever misses evidence, by hops and by distance of the evidence."""
         if not self.enough_made:
             return {"questions": 0, "findings": []}
         twins = missing_documents(self.out / QUESTIONS_DIR)
@@ -673,5 +673,5 @@ STAGES = tuple(_STAGES)
 
 
 def _needed_by(name: str) -> set[str]:
-    """The stage, and those whose results it takes."""
+    """The stage, and the stages whose results it uses."""
     return {name}.union(*map(_needed_by, _STAGES[name].after))

@@ -1,4 +1,4 @@
-"""What the loop of `evaluation.improve` came to: a few lines, one page, and what to do next."""
+"""The results of `evaluation.improve`: a short summary, a page, and the next steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from suffice.evaluation.tables import Cell, Table, format_cell
 
 __all__ = ["LoopRecord", "loop_page", "loop_summary", "next_steps"]
 
-MADE, LABELS = "made", "labels"  # where questions come from
+MADE, LABELS = "made", "labels"  # sources of questions
 SOURCES = {MADE: "made questions", LABELS: "labels"}
 QUESTIONS_DIR, GATE_DIR = "questions", "gate"
 LIST_FILE, LABEL_FILE, REPORT_FILE = "to-label.jsonl", "labels.jsonl", "report.html"
@@ -34,14 +34,14 @@ FIGURES = {
     "risk": "incomplete among the answered",
 }
 ADAPTED = {"auroc": "auroc", "ece": "ece", "coverage": "answered", "risk": "incomplete"}
-FEW_FOUND = 0.5  # share of questions below which the retriever is the first thing to improve
-MIN_BIN = 5  # questions in a dot of the reliability plot
+FEW_FOUND = 0.5  # share of questions below which the retriever should be improved first
+MIN_BIN = 5  # questions per dot of the reliability plot
 WEAK_RISK, WEAK_AUROC = 0.1, 0.75
 
 
 @dataclass(frozen=True)
 class LoopRecord:
-    """The results of the stages so far, and what they were made with."""
+    """The results of the stages so far, and their settings."""
 
     library: str
     retriever: str
@@ -58,7 +58,7 @@ class LoopRecord:
 
     @property
     def latest(self) -> tuple[str, GateRun] | None:
-        """The run of the gate that is there now, on labels rather than on made questions."""
+        """The run of the current gate, on labels if there are any, else on generated questions."""
         for source in (LABELS, MADE):
             if runs := self.runs.get(source):
                 return source, runs.get(BEFORE_AFTER[1], runs[BEFORE_AFTER[0]])
@@ -69,7 +69,7 @@ class LoopRecord:
 
 
 def loop_summary(record: LoopRecord) -> list[str]:
-    """What came out of each stage, a sentence each."""
+    """The result of each stage, one sentence each."""
     lines, results = [], record.results
     if made := results.get("questions"):
         why = f" ({made['why']})" if made["why"] else ""
@@ -134,7 +134,7 @@ def _test_line(source: str, runs: Mapping[str, GateRun]) -> str:
 
 
 def _figures(run: GateRun) -> dict[str, Interval]:
-    """Of few answered questions that are all complete a bootstrap would claim certainty."""
+    """Figures with Wilson intervals: a bootstrap of few complete answers claims certainty."""
     answered, complete = run.answered, np.array(run.complete, dtype=bool)
     wrong = (~complete[answered]).astype(float)
     shares = {"coverage": error_rate(answered.astype(float)), "risk": error_rate(wrong)}
@@ -145,7 +145,7 @@ def _figures(run: GateRun) -> dict[str, Interval]:
 
 
 def next_steps(record: LoopRecord) -> list[tuple[str, str]]:
-    """What to do next, in words and as a command; the most useful first."""
+    """The next steps, in words and as a command; the most useful first."""
     if "gate" not in record.results:
         return []
     gate, out = record.gate, shlex.quote(str(record.out))
@@ -195,7 +195,7 @@ def next_steps(record: LoopRecord) -> list[tuple[str, str]]:
 
 
 def loop_page(record: LoopRecord) -> Page:
-    """The report: corpus and questions, the gate before and after, what is weak, what to do."""
+    """The report: corpus and questions, the gate before and after, weaknesses, next steps."""
     sections = [
         Section("The corpus and its questions", (_question_table(record),)),
         *_gate_sections(record),
@@ -300,7 +300,7 @@ def _weak_sections(record: LoopRecord) -> Iterator[Section]:
 
 
 def _weak_places(record: LoopRecord, run: GateRun) -> list[tuple[Cell, ...]]:
-    """Of each kind the worst, where it is bad enough to act on."""
+    """The worst group of each kind, if it is bad enough to act on."""
     weak: list[tuple[Cell, ...]] = []
     for table in gate_tables(run)[2:]:
         rows = table.records()

@@ -1,10 +1,10 @@
-"""What a judge behind a gate is worth on labelled questions, and labels that a judge gives.
+"""Learn the weight of a judge behind a gate from labelled questions, and label with a judge.
 
     gain = learn_judge(base, labels, judge, rule)     the gate with the judge's weight, and figures
     for row in label_by_judge(lists, judge): ...      rows for `suffice adapt`, marked as a judge's
 
-Whatever a figure counts was not learned from: the gate's log-odds come from gates that had not seen
-the question, and the judge's weight from the other half of the labels.
+No figure covers data it was learned from: the gate's log-odds come from gates that had not seen the
+question, and the judge's weight from the other half of the labels.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ __all__ = ["JudgeGain", "ask_judge", "label_by_judge", "learn_judge", "mark_judg
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-AT_ONCE = 8  # lists between two signs of progress
-MIN_SURE = 0.8  # of a judge, for a label: what it half believes teaches little
+AT_ONCE = 8  # lists between two progress updates
+MIN_SURE = 0.8  # a judge's minimum confidence for a label; doubtful labels teach little
 
 
 @dataclass(frozen=True)
 class JudgeGain:
-    """A gate that knows what its judge is worth, and what both do with labels they had not seen."""
+    """A gate with its judge's weight, and the figures of both on labels they had not seen."""
 
-    gate: Gate  # that knows the calibration
+    gate: Gate  # with the judge's calibration
     calibration: JudgeCalibration
     p: Floats  # of gate and judge together
     answered: Bools
@@ -70,7 +70,7 @@ class JudgeGain:
 def ask_judge(
     judge: Judge, lists: Sequence[HitTexts], progress: Progress | None = None
 ) -> list[Opinion]:
-    """An opinion on each list, a few at a time. ModelError where the first few all fail."""
+    """An opinion on each list, a few at a time. ModelError if the first few all fail."""
     found: list[Opinion] = []
     for start in range(0, len(lists), AT_ONCE):
         found += judge.judge(lists[start : start + AT_ONCE])
@@ -97,11 +97,11 @@ def learn_judge(
     seed: int = 42,
     progress: Progress | None = None,
 ) -> JudgeGain:
-    """What the judge's word is worth to this gate.
+    """Learn how much the judge's opinion is worth to this gate.
 
-    `odds` are the gate's for each label, by a gate that had not learned from it. Where the labels
-    have `data_sets`, each is a kind of text. With `aside`,
-    labels that nothing was learned from, the policy is chosen on those.
+    `odds` are the gate's log-odds for each label, from a gate that was not trained on it. If the
+    labels have `data_sets`, each is a kind of text. `aside` marks labels that nothing was learned
+    from; if given, the policy is chosen on those.
     """
     opinions = ask_judge(judge, [reader_input(one) for one in labels.batch.hits], progress)
     scores = np.array([np.nan if one.log_odds is None else one.log_odds for one in opinions])
@@ -110,7 +110,7 @@ def learn_judge(
     every = JudgedQuestions(numbers, scores, labels.complete, kinds)
     options: Any = {"budget": budget, "policy": base.policy, "seed": seed}
     name = component_name(judge)
-    # By halves, for the figures: also those kept for a promise are counted once.
+    # For the figures, learn on halves, so that labels kept for a promise also count once.
     plain = rule if not rule.promises else PolicyRule("f1", costs=rule.costs)
     calibration, p = fit_judge(name, every, plain, **options)
     if aside is not None and rule.promises:
@@ -142,7 +142,7 @@ def _numbers(gate: Gate, batch: FeatureBatch, odds: Floats) -> GateNumbers:
 
 
 def mark_judged(gate: Gate, labels: JudgedLabels | None) -> Gate:
-    """The gate with a note in its card where a judge gave labels."""
+    """The gate with a note in its card if a judge gave labels."""
     if labels is None or not labels.used:
         return gate
     note = f"{labels.used} of the labels were given by a judge"
@@ -158,9 +158,9 @@ def label_by_judge(
     documents: DocumentMap | None = None,
     progress: Progress | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each list that the judge is sure of, as `suffice adapt` reads it.
+    """A row for each list that the judge is sure of, in the format of `suffice adapt`.
 
-    `by` says that a judge gave it. The judge sees the first `k` hits, as the gate does.
+    `by` marks the row as a judge's. The judge sees the first `k` hits, as the gate does.
     """
     read = [normalize_hits(one.question, one.hits, documents=documents or {}, k=k) for one in lists]
     opinions = ask_judge(judge, [reader_input(one) for one in read], progress)

@@ -1,9 +1,9 @@
-"""Every figure in our tables, by name: `recall@4`, `ndcg@8`, `auroc`, `f1@0.29`, `ece`, `em`.
+"""All metrics of our tables, by name: `recall@4`, `ndcg@8`, `auroc`, `f1@0.29`, `ece`, `em`.
 
-A value that is not defined is None and is printed `--`: a mean over no questions, AUROC with one
-class only. Metrics of rankings have one value per question, which makes intervals and paired
-comparisons possible. Metrics of probabilities take a row of weights per resample: a row of ones is
-the plain figure, rows of bootstrap counts give a thousand figures from one sort.
+An undefined value is None and printed `--`: a mean over no questions, AUROC with only one class.
+Ranking metrics have one value per question, which makes intervals and paired comparisons possible.
+Probability metrics take a row of weights per resample: a row of ones gives the plain figure, and
+rows of bootstrap counts give a thousand figures from one sort.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-MAX_GOLD = 2**53  # documents of a question: beyond, floats skip whole numbers
+MAX_GOLD = 2**53  # documents per question: above it, floats skip whole numbers
 
 
 # ------------------------------------------------------------------------------------ rankings
@@ -48,10 +48,10 @@ MAX_GOLD = 2**53  # documents of a question: beyond, floats skip whole numbers
 class Rankings:
     """Ranked hits compared with gold labels.
 
-    `relevance` (questions, depth): how many gold documents the hit at this rank brings that no
-    earlier hit brought; 0 or 1 unless one hit holds several gold facts. `gold` (questions,): how
-    many there are; 0 is a null question, which takes part in `null_rejection` only. `top_score`
-    (questions,): the first hit's score, -inf where nothing was found, NaN where it is unknown.
+    `relevance` (questions, depth): how many new gold documents the hit at this rank adds; 0 or 1
+    unless one hit holds several gold facts. `gold` (questions,): the number of gold documents; 0 is
+    a null question, which counts in `null_rejection` only. `top_score` (questions,): the first
+    hit's score, -inf if nothing was found, NaN if unknown.
     """
 
     relevance: Floats
@@ -197,20 +197,20 @@ def official_map_at_k(rankings: Rankings, k: int) -> Floats:
 
 
 def null_rejection(rankings: Rankings, threshold: float) -> Floats:
-    """1 where a null question's best score is below the threshold; nothing found is a rejection."""
+    """1 if a null question's best score is below the threshold, or if nothing was found."""
     known = (rankings.gold == 0) & ~np.isnan(rankings.top_score)
     return np.where(known, rankings.top_score < threshold, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class RankingMetric:
-    """A name, what it means, and the function to one value a question."""
+    """A name, its meaning, and a function that returns one value per question."""
 
     name: str
     meaning: str
     values: Callable[[Rankings, Any], Floats]
-    at: str = "k"  # what stands behind the @
-    default: float | None = None  # without @; None: as deep as the ranking goes
+    at: str = "k"  # the parameter after the @
+    default: float | None = None  # without @; None: the depth of the ranking
 
 
 RANKING: tuple[RankingMetric, ...] = (
@@ -241,7 +241,7 @@ RANKING: tuple[RankingMetric, ...] = (
 
 @dataclass(frozen=True)
 class Predictions:
-    """Probabilities beside labels of 0 or 1; fractions are allowed for `mae` and `brier` alone."""
+    """Probabilities and labels of 0 or 1; fractions are allowed for `mae` and `brier` only."""
 
     labels: Floats
     probabilities: Floats
@@ -279,7 +279,7 @@ def _unit_interval(values: npt.ArrayLike, name: str) -> Floats:
 
 
 def _ratio(over: Floats, under: Floats) -> Floats:
-    """over / under, NaN where under is 0."""
+    """over / under, NaN if under is 0."""
     undefined = np.full(np.shape(under), np.nan)
     ratio: Floats = np.divide(over, under, out=undefined, where=under > 0)
     return ratio
@@ -311,7 +311,7 @@ def f1_at_threshold(labels: Floats, p: Floats, weights: Floats, threshold: float
 class _ProbabilityGroups:
     """Weight of true and of all questions in each group of equal probability, best group first.
 
-    No threshold can tell equal probabilities apart, so they are one step: (resamples, groups).
+    No threshold can separate equal probabilities, so they are one step: (resamples, groups).
     """
 
     thresholds: Floats
@@ -330,7 +330,7 @@ class _ProbabilityGroups:
         return cls(p[order][starts], true, np.add.reduceat(ordered, starts, axis=1))
 
     def risks(self) -> tuple[Floats, Floats]:
-        """Share answered, and share of those that is wrong, when answering down to each group."""
+        """Share answered, and share of these that is wrong, when answering down to each group."""
         answered = np.cumsum(self.all, axis=1)
         wrong = np.cumsum(self.all - self.true, axis=1)
         total = np.broadcast_to(answered[:, -1:], answered.shape)
@@ -370,7 +370,7 @@ def coverage_at_risk(labels: Floats, p: Floats, weights: Floats, risk: float) ->
 
 
 def risk_at_coverage(labels: Floats, p: Floats, weights: Floats, coverage: float) -> Floats:
-    """Of questions with the same probability a share is answered, as if drawn by lot."""
+    """Among questions with equal probability, a random share is answered."""
     if not len(p):
         return np.full(len(weights), np.nan)
     groups = _ProbabilityGroups.of(labels, p, weights)
@@ -385,7 +385,7 @@ def brier(labels: Floats, p: Floats, weights: Floats, _: float | None = None) ->
 
 
 def log_loss(labels: Floats, p: Floats, weights: Floats, _: float | None = None) -> Floats:
-    # A sure prediction that turns out wrong costs infinitely much; scikit-learn clips the same way.
+    # A certain prediction that is wrong has infinite loss; scikit-learn clips the same way.
     tiny = np.finfo(np.float64).eps
     inside = np.clip(p, tiny, 1 - tiny)
     return _weighted_mean(-(labels * np.log(inside) + (1 - labels) * np.log1p(-inside)), weights)
@@ -431,7 +431,7 @@ def risk_coverage(predictions: Predictions) -> RiskCurve:
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """One bin of a calibration curve: how many questions, mean prediction, share that came true."""
+    """One bin of a calibration curve: number of questions, mean prediction, observed share."""
 
     low: float
     high: float
@@ -441,7 +441,7 @@ class ReliabilityBin:
 
 
 def reliability(predictions: Predictions, bins: int = 10) -> tuple[ReliabilityBin, ...]:
-    """The calibration curve in bins of equal width; its weighted mean gap is the ECE."""
+    """The calibration curve in bins of equal width; the weighted mean gap is the ECE."""
     where = _bin_numbers(predictions.probabilities, bins)
     counts = np.bincount(where, minlength=bins)
     predicted = np.bincount(where, predictions.probabilities, bins)
@@ -456,9 +456,9 @@ def reliability(predictions: Predictions, bins: int = 10) -> tuple[ReliabilityBi
 def ece_by_chance(
     probabilities: npt.ArrayLike, *, bins: int = 10, draws: int = 1000, seed: int = 0
 ) -> float | None:
-    """The mean ECE of these probabilities if every one were true; None without questions.
+    """The mean ECE of these probabilities if they were all true; None without questions.
 
-    Few questions fall unevenly into bins, so a perfect forecast has an ECE too.
+    With few questions, bins vary by chance, so even a perfect forecast has an ECE.
     """
     p = _unit_interval(probabilities, "probabilities")
     if not len(p):
@@ -472,11 +472,11 @@ def ece_by_chance(
 def ece_debiased(
     labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10
 ) -> float | None:
-    """The ECE less what chance adds to it, bin by bin; None without questions.
+    """The ECE without what chance adds to it, bin by bin; None without questions.
 
-    As Kumar, Liang and Ma do it (Verified Uncertainty Calibration, 2019): the share of positives of
-    a bin is a normal variable around the one observed, and the mean distance that this adds is
-    taken away. It corrects too little where the probabilities are true.
+    Follows Kumar, Liang and Ma (Verified Uncertainty Calibration, 2019): a bin's share of positives
+    is a normal variable around the observed one, and the mean distance that this adds is
+    subtracted. It corrects too little if the probabilities are true.
     """
     p, truth = _unit_interval(probabilities, "probabilities"), np.asarray(labels, dtype=float)
     if not len(p):
@@ -495,18 +495,18 @@ def ece_debiased(
 
 @dataclass(frozen=True, slots=True)
 class ProbabilityMetric:
-    """A name, what it means, and the function."""
+    """A name, its meaning, and the function."""
 
     name: str
     meaning: str
     function: Callable[[Floats, Floats, Floats, Any], Floats]
-    at: str = ""  # what may stand behind the @; empty: nothing
+    at: str = ""  # the parameter after the @; empty: none
     default: float | None = None
-    fractions: bool = False  # labels between 0 and 1 make sense
+    fractions: bool = False  # whether labels between 0 and 1 make sense
     higher_is_better: bool = True
 
     def values(self, predictions: Predictions, weights: Floats, at: float | None = None) -> Floats:
-        """One value per row of weights; NaN where it is not defined."""
+        """One value per row of weights; NaN if undefined."""
         if not self.fractions:
             predictions.require_binary(self.name)
         at = self.default if at is None else at
@@ -546,7 +546,7 @@ PROBABILITY: tuple[ProbabilityMetric, ...] = (
 # ------------------------------------------------------------------------------------ by name
 
 METRICS: tuple[RankingMetric | ProbabilityMetric, ...] = (*RANKING, *PROBABILITY)
-# `precision` and `recall` exist for both: what is measured tells which one is meant.
+# `precision` and `recall` exist for both; the type of the data decides.
 _RANKING = {metric.name: metric for metric in RANKING}
 _PROBABILITY = {metric.name: metric for metric in PROBABILITY}
 _Metric = TypeVar("_Metric", RankingMetric, ProbabilityMetric)
@@ -562,7 +562,7 @@ _SUFFIX_EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class MetricRef(Generic[_Metric]):
-    """A metric and the number behind its @: a cutoff, a threshold, bins. None: its default."""
+    """A metric and the number after its @: a cutoff, a threshold, bins. None: its default."""
 
     metric: _Metric
     at: float | None
@@ -607,7 +607,7 @@ def _parse_suffix(name: str, meaning: str, text: str) -> float:
 
 
 def per_question(rankings: Rankings, name: str) -> Floats:
-    """A ranking metric's value for each question: (questions,), NaN where it does not apply."""
+    """A ranking metric for each question: (questions,), NaN where it does not apply."""
     wanted = ranking_metric(name)
     at = wanted.metric.default if wanted.at is None else wanted.at
     if wanted.metric.at == "k":
@@ -621,7 +621,7 @@ def per_question(rankings: Rankings, name: str) -> Floats:
 
 
 def score(what: Rankings | Predictions, name: str) -> float | None:
-    """One figure of rankings or of predictions. None where undefined."""
+    """One figure of rankings or predictions; None if undefined."""
     if isinstance(what, Rankings):
         values = per_question(what, name)
         values = values[~np.isnan(values)]
@@ -642,7 +642,7 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalize_answer(text: str) -> str:
-    """As SQuAD's evaluation script does it: "The Beatles!" and "beatles" become the same."""
+    """Normalize like SQuAD's evaluation script: "The Beatles!" and "beatles" become equal."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
@@ -652,7 +652,7 @@ def _exact(answer: str, gold: str) -> float:
 
 def _f1(answer: str, gold: str) -> float:
     ours, theirs = normalize_answer(answer).split(), normalize_answer(gold).split()
-    if not ours or not theirs:  # both empty agree, one empty shares nothing
+    if not ours or not theirs:  # two empty answers agree; otherwise nothing is shared
         return float(ours == theirs)
     shared = sum((Counter(ours) & Counter(theirs)).values())
     return 2 * shared / (len(ours) + len(theirs))
@@ -664,7 +664,7 @@ def _contained(answer: str, gold: str) -> float:
 
 
 def _overlap(answer: str, gold: str) -> float:
-    """The MultiHop-RAG papers' lenient rule: right when one word is shared, as it stands."""
+    """The lenient rule of the MultiHop-RAG papers: right if one word is shared exactly."""
     quoted = _QUOTED.search(answer)  # the sentence that MultiHop-RAG's prompt asks for
     words = set((quoted[1] if quoted else answer).lower().split())
     return float(not words.isdisjoint(gold.lower().split()))
@@ -673,7 +673,7 @@ def _overlap(answer: str, gold: str) -> float:
 def _best_of_gold(
     score: Callable[[str, str], float], answers: Sequence[str], gold: Sequence[Sequence[str]]
 ) -> Floats:
-    """The score of each answer with its closest gold answer; NaN where there is none."""
+    """The score of each answer with its closest gold answer; NaN if there is none."""
     if isinstance(answers, str) or any(isinstance(options, str) for options in gold):
         raise InputError(
             "expected a list of answers and, for each, a list of gold answers; found a bare text"
@@ -691,7 +691,7 @@ AnswerMetric = Callable[[Sequence[str], Sequence[Sequence[str]]], Floats]
 ANSWER_METRICS: dict[str, AnswerMetric] = {
     "em": partial(_best_of_gold, _exact),
     "token_f1": partial(_best_of_gold, _f1),
-    "accuracy": partial(_best_of_gold, _contained),  # holds a gold answer word for word
+    "accuracy": partial(_best_of_gold, _contained),  # contains a gold answer word for word
     "word_overlap": partial(_best_of_gold, _overlap),
 }
 exact_match, token_f1, gold_contained, word_overlap = ANSWER_METRICS.values()

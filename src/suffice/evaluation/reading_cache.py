@@ -1,4 +1,4 @@
-"""A reader that reads no list twice, for gates that are fitted on several folds."""
+"""A reader that caches its readings, for gates that are fitted on several folds."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["CachedReader"]
 
 
 class CachedReader(Reader):
-    """What another reader says of each list, which it is asked once.
+    """Caches another reader: each list is read once.
 
-    With a `path` it remembers across runs: JSON Lines, of this one reader.
+    With a `path`, readings are kept across runs as JSON Lines, for this reader only.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class CachedReader(Reader):
         return self._reader.answer(question, titles, texts, fits)
 
     def read_all(self, examples: Iterable[LabelledQuestion], *, k: int) -> None:
-        """Read the first `k` hits of each example ahead, with a process for each core."""
+        """Read the first `k` hits of each example in advance, with one process per core."""
         wanted = {}
         for one in examples:
             hits = normalize_hits(one.question, one.hits, documents=one.documents, k=k)
@@ -68,7 +68,7 @@ class CachedReader(Reader):
             wanted[self._key(*given)] = given
         fresh = {key: given for key, given in wanted.items() if key not in self._known}
         self._total = len(self._known) + len(fresh)
-        spawn = get_context("spawn")  # a fork of threads that tokenize or read may wait for ever
+        spawn = get_context("spawn")  # forking while threads tokenize or read can deadlock
         folder = self._reader.folder
         with ProcessPoolExecutor(mp_context=spawn, initializer=_open, initargs=(folder,)) as pool:
             found = pool.map(_read, fresh.values(), chunksize=4)
@@ -89,7 +89,7 @@ class CachedReader(Reader):
 
 
 def _load(path: Path) -> dict[str, Reading]:
-    """The readings of a file; a last line that is half-written is cut off."""
+    """The readings in a file; an incomplete last line is dropped."""
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):

@@ -1,8 +1,8 @@
 """One HTML file for a run, a study, or several of them side by side.
 
-The file contains everything it shows: no script, no network, no font to fetch. It reads on a phone,
-prints, and follows the reader's light or dark setting. Names and texts come from data sets and
-plug-ins, so the template escapes all of them.
+The file is self-contained: no scripts, no network, no web fonts. It works on phones, prints, and
+follows the reader's light or dark setting. Names and texts come from data sets and plug-ins, so the
+template escapes all of them.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ GATE_METRICS = ("auroc", "brier", "ece")
 
 
 def require_report_extra() -> None:
-    """MissingExtraError if no report can be made here: call it before the work, not after."""
+    """Raise MissingExtraError if no report can be made here; call it before the work."""
     if not all(util.find_spec(name) for name in ("jinja2", "matplotlib")):
         raise MissingExtraError("the HTML report", extra="report")
 
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that a report shows, as plain values; `page_html` renders it."""
+    """The contents of a report, as plain values; `page_html` renders them."""
 
     title: str
     about: str
@@ -62,13 +62,13 @@ class Page:
     settings: Sequence[tuple[str, str]]
     meanings: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
-    next_steps: Sequence[tuple[str, str]] = ()  # in words, and as a command or ""
+    next_steps: Sequence[tuple[str, str]] = ()  # a description, and a command or ""
     failed: Sequence[str] = ()
     command: str = ""
 
 
 def write_page(page: Page, path: Path) -> Path:
-    """Write the page whole or not at all; returns where."""
+    """Write the page atomically; return its path."""
     write_atomically(Path(path), page_html(page))
     return Path(path)
 
@@ -94,7 +94,7 @@ def page_html(page: Page) -> str:
         for one in page.sections
     ]
     text = template.render(page=page, sections=sections)
-    return text.encode("utf-8", "replace").decode("utf-8")  # a name may hold half a surrogate pair
+    return text.encode("utf-8", "replace").decode("utf-8")  # a name may have half a surrogate pair
 
 
 def _inline_svg(svg: bytes, label: str) -> str:
@@ -112,7 +112,7 @@ def _inline_svg(svg: bytes, label: str) -> str:
 def write_report(
     run: RetrievalRun, path: Path, *, command: str = "", metrics: Sequence[str] = ()
 ) -> Path:
-    """Write the report of a retrieval run; `command` makes this run again."""
+    """Write the report of a retrieval run; `command` reproduces the run."""
     return write_page(run_page(run, command=command, metrics=metrics), path)
 
 
@@ -162,7 +162,7 @@ def _figures(run: RetrievalRun, middle: int) -> tuple[Figure, ...]:
 
 
 def _summary(run: RetrievalRun, k: int) -> list[str]:
-    """What came out, in plain words."""
+    """The results in plain words."""
     metric = f"complete@{k}"
     values = {name: score(run.rankings(name), metric) for name in run.names}
     known = {name: value for name, value in values.items() if value is not None}
@@ -204,12 +204,12 @@ def _settings(of: AnyRun) -> list[tuple[str, str]]:
 
 
 def study_report(study: Study, path: Path, *, command: str = "") -> Path:
-    """Write the page of a study; returns where."""
+    """Write the page of a study; return its path."""
     return write_page(study_page(study, command=command), path)
 
 
 def study_page(study: Study, *, command: str = "") -> Page:
-    """Summary, sections, differences from the paper and why, and how it was made."""
+    """Summary, sections, differences from the paper and their reasons, and the settings."""
     used = {column for table in study.tables for column in table.columns}
     counts = f"{len(study.tables)} tables and {len(study.figures)} figures"
     return Page(
@@ -228,7 +228,7 @@ def study_page(study: Study, *, command: str = "") -> Page:
 
 
 def load_run(path: Path) -> AnyRun:
-    """The run or study in a file; in a folder, that of study.json or run.json."""
+    """The run or study in a file; in a folder, study.json or run.json."""
     path = Path(path)
     if path.is_dir():
         names = ("study.json", "run.json")
@@ -249,7 +249,7 @@ def load_run(path: Path) -> AnyRun:
 def comparison_report(
     runs: Mapping[str, AnyRun], sections: Sequence[Section], path: Path, *, command: str = ""
 ) -> Path:
-    """Write one page of several runs, compared in these sections; returns where."""
+    """Write one page that compares several runs in these sections; return its path."""
     studies = [run for run in runs.values() if isinstance(run, Study)]
     title = studies[0].title if len(runs) == len(studies) == 1 else "Runs beside each other"
     tables = (one for section in sections for one in section.shown if isinstance(one, Table))
@@ -272,7 +272,7 @@ def comparison_report(
 def compare_runs(runs: Mapping[str, AnyRun], *, k: int | None = None) -> tuple[Section, ...]:
     """Sections that compare the runs by name; `k` is the cutoff for retrieval runs.
 
-    Runs are compared where they ask the same questions. Letters say which systems really differ.
+    Runs are compared on the questions they share. Letters show which systems differ significantly.
     """
     retrieval = {name: run for name, run in runs.items() if isinstance(run, RetrievalRun)}
     gates = {name: run for name, run in runs.items() if isinstance(run, GateRun)}
@@ -354,7 +354,7 @@ def _letter_section(
 
 
 def changed_cells(studies: Mapping[str, Study]) -> tuple[Table, ...]:
-    """Every cell of the later studies that reads differently from the first one's."""
+    """Every cell of the later studies that differs from the first study's."""
     (base_name, base), *others = studies.items()
     known = {table.title: table for table in base.tables}
     note = "Only what reads differently is listed; tables and rows that one of them lacks are not."

@@ -1,4 +1,4 @@
-"""Results on disk: one JSON document each, whose kind and version are checked before it is read."""
+"""Results on disk: one JSON document each; kind and version are checked before parsing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def result_text(document: Mapping[str, Any]) -> str:
-    """The document as it is written: the same values give the same text; NaN is an error."""
+    """The document as text: the same values give the same text; NaN is an error."""
     text = json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":"))
     return text + "\n"
 
@@ -30,10 +30,10 @@ def load_result(
     command: str,
     **marks: str,
 ) -> T:
-    """What `parse` makes of the document; `marks` must stand in it, as in kind="run".
+    """What `parse` returns for the document; `marks`, such as kind="run", must match its fields.
 
     InputError on another document, NotReadyError on another version, DataError on a damaged one.
-    `command` makes a new one.
+    `command` creates a new one.
     """
     path, hint = readable_file(Path(path)), f"make it again with: {command}"
     try:

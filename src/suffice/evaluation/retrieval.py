@@ -1,8 +1,8 @@
-"""How good retrievers are: systems times questions, kept as one document.
+"""Evaluate retrievers: systems times questions, stored as one document.
 
-A run keeps, for each system and question, the ranks that hold gold. Every table, interval,
-comparison and plot is computed from it afterwards, without searching again. Two runs with the same
-seed are the same bytes but for the timings.
+A run stores, for each system and question, the ranks of the gold. Every table, interval, comparison
+and plot is computed from it without searching again. Two runs with the same seed are identical
+except for the timings.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ __all__ = [
 ]
 
 VERSION = 1
-MAX_DEPTH = 100_000  # hits of a question in a run: its tables have a column for each
-# What "all" stands for: ours beside the usual ones, on the same files.
+MAX_DEPTH = 100_000  # hits per question in a run: its tables have a column for each
+# What "all" stands for: our retrievers and common ones, on the same files.
 ALL = "all"
 ALL_SYSTEMS = (
     "bm25",
@@ -82,15 +82,15 @@ ALL_SYSTEMS = (
 )
 FIGURES = ("recall", "complete", "precision", "ndcg", "mrr", "map", "hits")
 DEFAULT_METRICS = ("recall", "complete", "ndcg", "mrr")
-_FIRST_DEPTH, _MOST_DEPTH = 4, 16  # chunks per wanted parent that are searched, first and at most
+_FIRST_DEPTH, _MOST_DEPTH = 4, 16  # chunks searched per wanted parent, first and at most
 Parents = Mapping[DocId, DocId] | Callable[[DocId], DocId]
-# Plug-ins `tables.DATASET`: (run, narrow) -> tables that put a run beside published figures.
+# Plug-ins `tables.DATASET`: (run, narrow) -> tables that compare a run with published figures.
 PUBLISHED_TABLES: Registry[list[Table]] = Registry("tables")
 
 
 @dataclass(frozen=True)
 class SystemResult:
-    """What one system found: ranks (from 1) that hold gold, best scores, and errors."""
+    """The results of one system: ranks (from 1) of the gold, best scores, and errors."""
 
     name: str
     ranks: tuple[tuple[int, ...], ...]
@@ -106,15 +106,15 @@ class RetrievalRun:
     ks: tuple[int, ...]
     question_ids: tuple[str, ...]
     kinds: tuple[str | None, ...]
-    gold: tuple[int, ...]  # number of gold documents of each question; 0: a null question
+    gold: tuple[int, ...]  # number of gold documents per question; 0: a null question
     systems: tuple[SystemResult, ...]
     seed: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)  # file name -> sha256
     packages: Mapping[str, str] = field(default_factory=dict)
     commit: str | None = None
-    timings: Mapping[str, float] = field(default_factory=dict)  # system -> seconds of searching
-    costs: Mapping[str, SystemCost] = field(default_factory=dict)  # where they were measured
+    timings: Mapping[str, float] = field(default_factory=dict)  # system -> search time in seconds
+    costs: Mapping[str, SystemCost] = field(default_factory=dict)  # if measured
     not_run: Mapping[str, str] = field(default_factory=dict)  # system -> why, and what to install
 
     @property
@@ -141,7 +141,7 @@ class RetrievalRun:
         raise InputError(f"the run has no system named {name!r}", hint=known)
 
     def rankings(self, name: str, *, kind: str | None = None) -> Rankings:
-        """A system's rankings, ready for metrics; with `kind`, only the questions of that kind."""
+        """A system's rankings for the metrics; with `kind`, only questions of that kind."""
         system = self.system(name)
         relevance = np.zeros((len(self.gold), self.depth))
         rows = np.repeat(np.arange(len(self.gold)), [len(ranks) for ranks in system.ranks])
@@ -162,7 +162,7 @@ class RetrievalRun:
         """The document; without timings, two runs with the same seed give the same text."""
         systems = []
         for system in self.systems:
-            # JSON has no infinity: an empty result is written as words, an unknown score as null.
+            # JSON has no infinity: "none found" means an empty result, null an unknown score.
             scores = ["none found" if one == -math.inf else one for one in system.top_scores]
             systems.append({**asdict(system), "top_scores": scores})
         columns = {"ids": self.question_ids, "kinds": self.kinds, "gold": self.gold}
@@ -183,13 +183,13 @@ class RetrievalRun:
         return result_text(document)
 
     def save(self, path: Path) -> Path:
-        """Write the document whole or not at all; returns where."""
+        """Write the document atomically; return its path."""
         write_atomically(Path(path), self.to_json())
         return Path(path)
 
     @staticmethod
     def load(path: Path) -> RetrievalRun:
-        """Read a run that this version can read; the error says what else the file is."""
+        """Load a run; the error says what the file is instead, or which version."""
         options: Any = {"version": VERSION, "command": "suffice evaluate retrieval"}
         return load_result(path, _run_from_json, kind="run", what="run", **options)
 
@@ -262,14 +262,14 @@ def _check_ks(ks: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class RetrievalSettings:
-    """What can be chosen: which retrievers, at which cut-offs, over which vectors and chunks."""
+    """The settings: which retrievers, at which cut-offs, over which vectors and chunks."""
 
-    retrievers: tuple[str, ...]  # or RETRIEVER:ENCODER; "all": ours beside the usual ones
+    retrievers: tuple[str, ...]  # or RETRIEVER:ENCODER; "all": ours and the common ones
     ks: tuple[int, ...] = (2, 4, 8)
-    encoder: str = "wordllama"  # of a library its own, "" where it has no vectors
-    chunk_tokens: int = 0  # 0: documents stay whole
+    encoder: str = "wordllama"  # for a library its own, "" if it has no vectors
+    chunk_tokens: int = 0  # 0: whole documents
     chunk_overlap: int = 32
-    limit: int | None = None  # only the first so many questions
+    limit: int | None = None  # only the first questions
     seed: int = 42
 
 
@@ -284,8 +284,9 @@ def compare_retrievers(
 ) -> RetrievalRun:
     """Search every question with every retriever, in `store` or in the data set's own documents.
 
-    Hits that came with the questions are judged as "given"; naming only that searches nothing. The
-    run keeps `data`, the hashes of the files that were read. `job_runner` runs the work.
+    Hits that came with the questions are evaluated as "given"; if that is the only name, nothing is
+    searched. `data` has the hashes of the input files and is stored in the run. `job_runner` runs
+    the work.
     """
     systems, not_run = _choose_systems(settings, own_vectors=store is not None)
     questions = _questions(dataset, settings, systems)
@@ -326,10 +327,10 @@ def benchmark_retrievers(
     progress: Progress | None = None,
     job_runner: JobRunner = run_in_process,
 ) -> RetrievalRun:
-    """Like `compare_retrievers`, with what each system costs: time to index, latency, memory.
+    """Like `compare_retrievers`, with the cost of each system: indexing time, latency, memory.
 
-    Each system runs in a process of its own, one question at a time. `job_runner` runs them in this
-    process; with a checkpoint a run that was stopped starts again after the last finished system.
+    Each system runs in its own process, one question at a time. `job_runner` starts them from this
+    process; with a checkpoint, an interrupted run resumes after the last finished system.
     """
     systems, not_run = _choose_systems(settings)
     if not systems:
@@ -397,7 +398,7 @@ def _search_alone(
     try:
         (hits,) = _search_folded(retriever, [text], depth, fold, deepen=deepen)
     except (NotReadyError, MissingExtraError):
-        raise  # of the system, not of the question
+        raise  # an error of the system, not of the question
     except Exception as error:  # noqa: BLE001 - recorded, not fatal
         return [[], None, f"{type(error).__name__}: {error}"]
     one = _RankedIds.of(hits)
@@ -416,7 +417,7 @@ class _System:
 def _choose_systems(
     settings: RetrievalSettings, *, own_vectors: bool = False
 ) -> tuple[list[_System], dict[str, str]]:
-    """The systems to search with; and those of "all" that cannot run here, with what to do."""
+    """The systems to search with, and those of "all" that cannot run here, with what to do."""
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
     names = [name for name in settings.retrievers if name not in (ALL, GIVEN)]
@@ -438,7 +439,7 @@ def _choose_systems(
 
 
 def _check_system(system: _System, own_vectors: bool) -> None:
-    """What cannot run fails before the work."""
+    """Fail before the work if a system cannot run."""
     name, alone = system.name, f"name {system.retriever} alone"
     if not takes_encoder(RETRIEVERS.get(system.retriever)):
         if ":" in name:
@@ -490,7 +491,7 @@ def _renamed(run: RetrievalRun, names: Mapping[str, str]) -> RetrievalRun:
 
 
 def _join_runs(runs: Sequence[RetrievalRun], names: Sequence[str]) -> RetrievalRun:
-    """The systems of all runs in the order of their names; what is given comes first."""
+    """The systems of all runs in the order of their names; "given" comes first."""
     found = {one.name: one for run in runs for one in run.systems}
     given = [GIVEN] if GIVEN in found else []
     systems = tuple(found[name] for name in (*given, *names))
@@ -513,10 +514,10 @@ def evaluate_retrieval(
     commit: str | None = None,
     job_runner: JobRunner = run_in_process,
 ) -> RetrievalRun:
-    """Search every question with every retriever and keep where the gold came out.
+    """Search every question with every retriever and store the ranks of the gold.
 
-    With `parents` (chunk id -> id of the whole) chunks are folded into their parents: the first
-    chunk gives the parent's place. Hits that came with the questions are the system "given".
+    With `parents` (chunk id -> document id), chunks are folded into their parents: the first chunk
+    gives the parent's rank. Hits that came with the questions are the system "given".
     """
     questions, cutoffs = list(questions), _check_ks(ks)
     ids = [one.question.question_id for one in questions]
@@ -589,7 +590,7 @@ def _fold_hits(hits: Sequence[Hit], fold: Callable[[DocId], DocId]) -> tuple[Hit
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A question on its way to a retriever."""
+    """A question to send to a retriever."""
 
     name: str
     question_id: str
@@ -602,7 +603,7 @@ class _Query:
 
 @dataclass(frozen=True, slots=True)
 class _RankedIds:
-    """What a retriever found: ranked ids and the best score, or the error; and the seconds."""
+    """A retriever's result: ranked ids and the best score, or the error; and the seconds."""
 
     doc_ids: list[DocId]
     top_score: float | None
@@ -627,7 +628,7 @@ def _search_all(
     job_runner: JobRunner,
     progress: Progress | None,
 ) -> dict[str, list[_RankedIds]]:
-    """For each retriever what it found for each question, in blocks of `batch` questions."""
+    """For each retriever its results for each question, in blocks of `batch` questions."""
     texts = [(one.question.question_id, one.question.text) for one in questions]
     blocks = (
         [_Query(name, *one) for one in texts[start : start + batch]]
@@ -652,7 +653,7 @@ def _search_block(
     *,
     depth: int,
 ) -> list[list[Any]]:
-    """As rows of `_RankedIds`: together, and one by one where the block fails."""
+    """Rows of `_RankedIds`: searched together, or one by one if the block fails."""
     retrievers, parents = shared
     retriever, fold = retrievers[block[0].name], _parent_of(parents)
 
@@ -683,7 +684,7 @@ def _search_folded(
     *,
     deepen: bool,
 ) -> list[tuple[Hit, ...]]:
-    """Hits folded into parents; searched deeper where too many chunks fold together."""
+    """Hits folded into parents; searches deeper if too many chunks fold together."""
 
     def search(some: Sequence[int], k: int) -> list[int]:
         """Search these texts; return those that need a deeper search."""
@@ -719,13 +720,13 @@ def _system_result(
 
 
 def retrieval_tables(run: RetrievalRun) -> list[Table]:
-    """Every figure (beside published ones where known), by kind, and paired."""
+    """All figures (with published ones if known), by kind, and paired comparisons."""
     tables = published_tables(run) or [retrieval_table(run, intervals=True)]
     return tables + cost_tables(run) + detail_tables(run)
 
 
 def cost_tables(run: RetrievalRun) -> list[Table]:
-    """What each system finds and costs, and what was not run; none where nothing was measured."""
+    """Quality and cost of each system, and systems that were not run; empty without costs."""
     if not run.costs and not run.not_run:
         return []
     k, rows = run.middle_k, list[tuple[Cell, ...]]()
@@ -777,7 +778,7 @@ def cost_figure(run: RetrievalRun) -> Points | Bars:
 
 
 def published_tables(run: RetrievalRun, *, narrow: bool = False) -> list[Table]:
-    """The run beside the published figures that a plug-in knows for its data set, if any."""
+    """The run compared with published figures, if a plug-in has them for its data set."""
     if run.dataset not in PUBLISHED_TABLES.names():
         return []
     return PUBLISHED_TABLES.get(run.dataset)(run, narrow=narrow)
@@ -803,8 +804,8 @@ def retrieval_table(
 ) -> Table:
     """One row for each system and k, one column for each metric, named without its k.
 
-    A metric that takes no k (null_rejection) has the same figure in every row of its system, and a
-    single row when no other metric is asked for.
+    A metric without k (null_rejection) repeats in every row of its system, and has a single row if
+    it is the only metric.
     """
     takes_k = {name: ranking_metric(name).metric.at == "k" for name in metrics}
     cutoffs: Sequence[int | None] = (ks or run.ks) if any(takes_k.values()) else (None,)
@@ -868,7 +869,7 @@ def _run_note(run: RetrievalRun, intervals: bool) -> str:
 
 
 def metric_bars(run: RetrievalRun, metric: str) -> Bars:
-    """A metric of every system of a run."""
+    """One metric for every system of a run."""
     bars = tuple(
         Series(name, (interval(run.rankings(name), metric, seed=run.seed),)) for name in run.names
     )
@@ -887,7 +888,7 @@ def depth_curves(run: RetrievalRun, metric: str, *, ks: Sequence[int] | None = N
 
 
 def retrieval_summary(run: RetrievalRun) -> dict[str, Any]:
-    """The run for a script: every figure of every retriever with its interval."""
+    """The run for scripts: every figure of every retriever with its interval."""
     figures = {}
     for name in run.names:
         rankings = run.rankings(name)

@@ -1,7 +1,7 @@
-"""What a retriever costs: the time to index, the time of a question, and memory.
+"""The cost of a retriever: indexing time, latency per question, and memory.
 
-Each system runs in a process of its own, one question at a time, so that none pays for the
-documents, models and caches of another. A process that dies costs only its own row.
+Each system runs in its own process, one question at a time, so that none shares the documents,
+models and caches of another. If a process dies, only its own row is lost.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from suffice.types import Document
 __all__ = ["CostTask", "SystemCost", "cost_record", "latency_quantile", "measure_cost"]
 
 REPORT_EVERY_S = 0.5
-_Z = 1.96  # of a 95 % interval
+_Z = 1.96  # for a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
 class SystemCost:
-    """What one system cost on this machine."""
+    """The cost of one system on this machine."""
 
-    index_s: float  # from the documents to the first answer; its encoder was loaded before
-    index_cpu_s: float  # the same in processor time, which says more on a busy machine
-    peak_mb: float | None  # of its process with everything in it; None: the system does not say
+    index_s: float  # from the documents to the first answer; the encoder is loaded before
+    index_cpu_s: float  # the same in processor time, which is more reliable on a busy machine
+    peak_mb: float | None  # of its whole process; None: the operating system does not report it
     latency_ms: tuple[float, ...]  # of each question, one at a time
     cpu_ms: tuple[float, ...]  # the same in processor time of all its threads
 
 
 @dataclass(frozen=True)
 class CostTask:
-    """A system to measure. It travels to another process: functions are known by their names."""
+    """A system to measure. It is sent to another process, so functions must be importable."""
 
     name: str
     retriever: Callable[..., Retriever]  # from a store
     encoder: Callable[..., Encoder] | None
     documents: Sequence[Document]
     questions: Sequence[str]
-    search: Callable[[Retriever, str], Any]  # what is kept of a question
+    search: Callable[[Retriever, str], Any]  # what to keep of a question
 
 
 def measure_cost(task: CostTask, progress: Progress | None = None) -> tuple[list[Any], SystemCost]:
-    """What `search` gave for each question, and what it cost, from a fresh process."""
+    """The results of `search` for each question, and the cost, from a fresh process."""
     spawn = multiprocessing.get_context("spawn")  # a fork would share the parent's memory
     here, there = spawn.Pipe(duplex=False)
     process = spawn.Process(target=_measure, args=(task, there), daemon=True)
@@ -115,7 +115,7 @@ def _run(task: CostTask, to_parent: Connection) -> tuple[list[Any], SystemCost]:
     begun = _clocks()
     store = index_documents(task.documents, encoder, report)
     retriever = open_retrievers({task.name: task.retriever}, store, encoder)[task.name]
-    task.search(retriever, task.questions[0])  # some indexes are made by the first question
+    task.search(retriever, task.questions[0])  # some indexes are built by the first question
     index_s, index_cpu_s = _clocks() - begun
     kept, times = [], []
     for number, question in enumerate(task.questions, start=1):
@@ -129,7 +129,7 @@ def _run(task: CostTask, to_parent: Connection) -> tuple[list[Any], SystemCost]:
 
 
 def _clocks() -> npt.NDArray[np.float64]:
-    """The time on the wall and of the processor, in seconds."""
+    """Wall time and processor time, in seconds."""
     return np.array([time.perf_counter(), time.process_time()])
 
 
@@ -150,7 +150,7 @@ def _peak_mb() -> float | None:
 def latency_quantile(latency_ms: Sequence[float], share: float) -> Interval:
     """A quantile with its 95 % interval over questions, by order statistics.
 
-    There is no interval where too few questions lie below or above the quantile.
+    There is no interval if too few questions are below or above the quantile.
     """
     values = np.sort(np.asarray(latency_ms, dtype=float))
     count = len(values)
@@ -165,7 +165,7 @@ def latency_quantile(latency_ms: Sequence[float], share: float) -> Interval:
 
 
 def cost_record(cost: SystemCost) -> dict[str, Any]:
-    """The cost for a script, with its intervals."""
+    """The cost for scripts, with its intervals."""
     return {
         "latency_p50_ms": asdict(latency_quantile(cost.latency_ms, 0.5)),
         "latency_p95_ms": asdict(latency_quantile(cost.latency_ms, 0.95)),

@@ -1,7 +1,7 @@
-"""Named retrievers over a data set's corpus, and labelled questions with what they retrieved.
+"""Named retrievers over a data set's corpus, and labelled questions with their hits.
 
 Every experiment starts here. `retrieve_dataset` is the only place where gold labels meet evidence;
-`to_labelled_question` turns the result into what a gate learns from.
+`to_labelled_question` turns the result into training data for a gate.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ __all__ = [
 ]
 
 RetrieverFactories = Mapping[str, Callable[..., Retriever]]
-GIVEN = "given"  # the system that stands for hits which came with the questions
+GIVEN = "given"  # the system for hits that came with the questions
 _BLOCK = 256  # questions
-_DEEP = 100  # hits that are searched, whatever k is
+_DEEP = 100  # hits to search for, whatever k is
 
 
 def retriever_factories(names: Iterable[str]) -> RetrieverFactories:
-    """By name; InputError names the nearest where there is no such retriever."""
+    """The factories by name; for an unknown name, InputError suggests the nearest."""
     return {name: RETRIEVERS.get(name) for name in names}
 
 
 def encoder_for(factories: RetrieverFactories, name: str) -> Encoder | None:
-    """The named encoder if one of the retrievers takes it; nobody else waits for vectors."""
+    """The named encoder if one of the retrievers uses it, so that others do not load vectors."""
     return ENCODERS.get(name)() if any(map(takes_encoder, factories.values())) else None
 
 
@@ -71,7 +71,7 @@ def index_documents(
     encoder_name: str = "",
     job_runner: JobRunner | None = None,
 ) -> MemoryStore:
-    """A store of the documents, with vectors where there is an encoder.
+    """A store of the documents, with vectors if there is an encoder.
 
     `encoder_name` is its registered name; `job_runner` runs the encoding, by default in this
     process.
@@ -95,12 +95,12 @@ def open_retrievers(
 
 
 def takes_encoder(factory: Callable[..., Any]) -> bool:
-    """Whether a retriever searches vectors."""
+    """Whether a retriever uses vectors."""
     return "encoder" in inspect.signature(factory).parameters
 
 
 class CachedRetriever:
-    """A retriever that searches no question twice, unless deeper."""
+    """A retriever that caches searches, unless a later one is deeper."""
 
     def __init__(self, inner: Retriever) -> None:
         self._inner = inner
@@ -118,9 +118,9 @@ class CachedRetriever:
 
 
 class RetrieverSet(Mapping[str, Retriever]):
-    """Named retrievers over a store, made on first use. Only the names and the store are pickled.
+    """Named retrievers over a store, created on first use. Only names and store are pickled.
 
-    A store that cannot be pickled has a method `elsewhere`, which gives what opens it.
+    A store that cannot be pickled has a method `elsewhere`, which returns something that opens it.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class RetrieverSet(Mapping[str, Retriever]):
     def over(
         cls, names: Iterable[str], store: Store, encoder: Encoder | None, encoder_name: str
     ) -> RetrieverSet:
-        """`encoder_name` is the name that the encoder is registered under."""
+        """`encoder_name` is the name under which the encoder is registered."""
         portable = None if encoder is None else PortableEncoder.of(encoder_name, encoder)
         return cls(names, partial(identity, store), portable)
 
@@ -172,7 +172,7 @@ def search_in_blocks(
     k: int,
     job_runner: JobRunner = run_in_process,
 ) -> Iterator[list[tuple[Hit, ...]]]:
-    """The hits of each question, a block of questions at a time."""
+    """The hits of each question, one block of questions at a time."""
     if job_runner is run_in_process:  # nothing is sent or cached, so hits need not become JSON
         for block in split_into_blocks(questions, _BLOCK):
             found = retrievers[name].search(block, k=k)
@@ -192,7 +192,7 @@ def _search_block(
 
 
 def _with_plain_score(hit: Hit) -> Hit:
-    """The hit with a Python float, where a plug-in gave one of NumPy's."""
+    """The hit with a Python float, in case a plug-in returned a NumPy one."""
     if hit.score is None or type(hit.score) is float:
         return hit
     return replace(hit, score=float(hit.score))
@@ -216,7 +216,7 @@ def _hit_from_row(row: Sequence[Any]) -> Hit:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedQuestion:
-    """A question, what was retrieved for it, and what it needs."""
+    """A question, its hits, and the documents it needs."""
 
     question: Question
     gold: Gold
@@ -224,17 +224,17 @@ class RetrievedQuestion:
     gold_titles: Mapping[DocId, str] = field(default_factory=dict)
     deeper: tuple[Hit, ...] = ()  # the first 2k hits
     background: float = 0.0  # mean score of a deep ranking, for the baselines NQC and WIG
-    others: tuple[Any, ...] = ()  # what other retrievers found, as Evidence
+    others: tuple[Any, ...] = ()  # hits of other retrievers, as Evidence
 
     @property
     def complete(self) -> bool:
-        """Every needed document is held. A question without an answer is never complete."""
+        """Whether all needed documents are held. A question without an answer is never complete."""
         found = {hit.doc_id for hit in self.evidence.hits}
         return bool(self.gold.doc_ids) and self.gold.doc_ids <= found
 
     @property
     def hits(self) -> list[dict[str, Any]]:
-        """The hits as a gate takes them."""
+        """The hits as input for a gate."""
         records = []
         for hit in self.evidence.hits:
             document = self.evidence.documents.get(hit.doc_id)
@@ -270,9 +270,8 @@ def retrieve_dataset(
 ) -> RetrievedDataset:
     """Search every question of the data set with every retriever, once and deep.
 
-    `limit` keeps the first questions, `sample` a draw by their words and the seed. What the
-    `other_retrievers` find becomes `others`. `job_runner` runs the work, in this process by
-    default.
+    `limit` keeps the first questions, `sample` a draw by text and seed. The hits of the
+    `other_retrievers` become `others`. `job_runner` runs the work, by default in this process.
     """
     if not retrievers or not ks or min(ks) < 1:
         raise InputError(
@@ -322,7 +321,7 @@ def search_questions(
     *,
     progress: Progress | None = None,
 ) -> tuple[RetrievedQuestion, ...]:
-    """The questions with what this retriever finds for them in this store."""
+    """The questions with this retriever's hits in this store."""
     gold = (doc_id for one in questions for doc_id in sorted(one.gold.doc_ids))
     titles = {name: one.title for name, one in documents_by_id(store.get, gold).items()}
     found: list[RetrievedQuestion] = []
@@ -374,7 +373,7 @@ def _retrieved_question(
 
 
 def questions_digest(questions: Sequence[RetrievedQuestion]) -> str:
-    """A hash of everything that the questions hold."""
+    """A hash of the questions and all their contents."""
     digest = hashlib.sha256()
     for one in questions:
         found = []
@@ -389,7 +388,7 @@ def questions_digest(questions: Sequence[RetrievedQuestion]) -> str:
 
 
 def to_labelled_question(one: RetrievedQuestion) -> LabelledQuestion:
-    """What a gate learns from. A list twice as long stands in for one more round of retrieval."""
+    """Training data for a gate. A list twice as long stands in for another round of retrieval."""
     return LabelledQuestion(
         one.question.text,
         one.evidence.hits,

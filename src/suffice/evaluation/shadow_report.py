@@ -1,4 +1,4 @@
-"""What a guard in shadow mode would have done: a verdict log as figures, examples and label files.
+"""What a guard in shadow mode would have done: figures, examples and label files from a log.
 
 summary = summarize_log(read_verdict_log(path))    plain values, for a terminal and for JSON
 shadow_page(summary, rows, command=...)            an HTML page with plots
@@ -31,13 +31,13 @@ __all__ = ["ShadowSummary", "label_rows", "shadow_page", "summarize_log", "write
 
 BINS = 10
 MAX_PERIODS = 12
-EXAMPLES = 5  # of each action, the most confident and the most doubtful
-SPREAD_EVERY = 5  # each fifth label is chosen by p alone, so that confident mistakes are seen, too
-LABEL_POOL = 1000  # most uncertain questions that are compared with one another
+EXAMPLES = 5  # per action: the most confident and the most doubtful
+SPREAD_EVERY = 5  # every fifth label is chosen by p alone, to also see confident mistakes
+LABEL_POOL = 1000  # most uncertain questions to compare with one another
 MAX_SHOWN_HITS = 10
 
 Row = LoggedVerdict
-# How doubtful a verdict is: how close to the other action, or for EXPAND how wide its interval.
+# The doubt of a verdict: how close it is to another action, or for EXPAND how wide its interval is.
 _DOUBT: dict[Action, Callable[[Row], float]] = {
     Action.ANSWER: lambda row: 1 - row.p_complete,
     Action.EXPAND: lambda row: row.high - row.low,
@@ -47,7 +47,7 @@ _DOUBT: dict[Action, Callable[[Row], float]] = {
 
 @dataclass(frozen=True)
 class Period:
-    """Consecutive verdicts, and what they came to."""
+    """Consecutive verdicts and their figures."""
 
     since: str
     questions: int
@@ -66,12 +66,12 @@ class ShadowSummary:
     until: str
     actions: Mapping[str, int]
     outcomes: Mapping[str, int]
-    acted: int  # of these, the guard did what it says
+    acted: int  # how often the guard acted on it
     low_familiarity: int
-    passed_unfamiliar: int  # passed only because the gate does not know such texts
+    passed_unfamiliar: int  # passed only because the text is unfamiliar to the gate
     histogram: tuple[Mapping[str, Any], ...]  # of p_complete: from, to, questions, held back
     periods: tuple[Period, ...]  # empty for a short log
-    drift: tuple[str, ...]  # what changed from the first half to the second, in sentences
+    drift: tuple[str, ...]  # changes from the first half to the second, in sentences
     gates: Mapping[str, int]
     by: Mapping[str, int]
     missing: Mapping[str, int]  # the names most often missing
@@ -87,7 +87,7 @@ class ShadowSummary:
         return self.outcomes[Outcome.HOLD_BACK]
 
     def sentences(self) -> list[str]:
-        """What came out, in plain words."""
+        """The results in plain words."""
         many = f"{self.questions:,} verdicts" if self.questions > 1 else "1 verdict"
         lines = [
             f"{many} on {self.distinct:,} different questions, {self.since} to {self.until}: "
@@ -115,7 +115,7 @@ class ShadowSummary:
         return lines + self.notes()
 
     def notes(self) -> list[str]:
-        """What of the log could not be read."""
+        """What could not be read from the log."""
         lines = []
         if self.cut_off:
             lines.append("The last line is half-written and was left out.")
@@ -203,7 +203,7 @@ def _histogram(rows: Sequence[Row]) -> tuple[Mapping[str, Any], ...]:
 
 
 def _periods(rows: Sequence[Row]) -> tuple[Period, ...]:
-    """Up to a dozen parts of equal length; none where they would be too short to compare."""
+    """Up to a dozen periods of equal length; none if they would be too short to compare."""
     count = min(len(rows) // MIN_QUESTIONS, MAX_PERIODS)
     if count < 2:
         return ()
@@ -223,7 +223,7 @@ def _period(rows: Sequence[Row]) -> Period:
 
 
 def _drift(rows: Sequence[Row]) -> tuple[str, ...]:
-    """What changed from the first half to the second, by more than chance."""
+    """Changes from the first half to the second that are larger than chance."""
     first, second = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     then, now = _period(first), _period(second)
     shares = {name: (then.actions[name], now.actions[name]) for name in then.actions}
@@ -242,7 +242,7 @@ def _drift(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _examples(rows: Sequence[Row]) -> dict[str, dict[str, list[Row]]]:
-    """Of each action the most confident and the most doubtful, each question once."""
+    """The most confident and the most doubtful rows of each action, each question once."""
     latest = {row.question: row for row in rows}.values()
     found: dict[str, dict[str, list[Row]]] = {}
     for action in Action:
@@ -273,10 +273,10 @@ def _example(row: Row) -> dict[str, Any]:
 
 
 def label_rows(rows: Sequence[Row], count: int) -> list[Row]:
-    """The questions whose labels say most: uncertain ones, unlike one another.
+    """The questions whose labels are most informative: uncertain, and unlike one another.
 
-    Rows with texts come first: without them nobody can tell whether the hits are enough. Every
-    fifth question is taken evenly over p instead.
+    Rows with texts come first: without texts, nobody can tell whether the hits are enough. Every
+    fifth question is chosen evenly over p instead.
     """
     latest = list({row.question: row for row in rows}.values())
     with_texts = [row for row in latest if row.has_texts]
@@ -306,12 +306,12 @@ def label_rows(rows: Sequence[Row], count: int) -> list[Row]:
 
 
 def _uncertainty(row: Row) -> float:
-    """From 0 to 1: how near to one half p is, and how wide its interval."""
+    """From 0 to 1: how close p is to one half, and how wide its interval is."""
     return 0.5 * (1 - abs(2 * row.p_complete - 1)) + 0.5 * (row.high - row.low)
 
 
 def write_labels(rows: Sequence[Row], path: Path) -> Path:
-    """Write questions with `"complete": null`, to be filled in; never over an existing file."""
+    """Write questions with `"complete": null` to fill in; never overwrites a file."""
     path = Path(path)
     if path.exists():
         hint = "choose another name: somebody may have filled in labels"

@@ -1,9 +1,9 @@
-"""How sure a figure is, and which systems really differ: bootstrap over questions.
+"""Confidence intervals and significant differences, by bootstrap over questions.
 
 A resample draws as many questions as there are, with replacement. Here it is a row of counts, so a
 thousand resamples are one matrix product. Intervals are percentiles; the same seed gives the same
 interval. Several systems are compared pair by pair, corrected by Holm and shown as letters: systems
-that share a letter cannot be told apart (compact letter display, Piepho 2004).
+that share a letter do not differ significantly (compact letter display, Piepho 2004).
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
-# Weights (resamples, questions) -> one figure per resample, NaN where undefined.
+# Weights (resamples, questions) -> one figure per resample, NaN if undefined.
 Statistic = Callable[[Floats], Floats]
 Pair = tuple[str, str]
-_CELLS = 4_000_000  # weights held at once: 32 MB, whatever the number of questions
-# Holm's strictest level for ten systems is 0.0011: a thousand resamples could not reach it.
+_CELLS = 4_000_000  # weights in memory at once: 32 MB, whatever the number of questions
+# Holm's strictest level for ten systems is 0.0011, which a thousand resamples cannot reach.
 LETTER_RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A figure with its bootstrap interval; all None where the figure is not defined."""
+    """A figure with its bootstrap interval; all None if the figure is undefined."""
 
     value: float | None
     low: float | None = None
@@ -60,7 +60,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far a first system is above a second on the same questions; `p` is two-sided."""
+    """How far the first system is above the second on the same questions; `p` is two-sided."""
 
     value: float | None
     low: float | None = None
@@ -69,7 +69,7 @@ class Difference:
 
 
 class Bootstrap(TypedDict, total=False):
-    """How to resample: 1,000 times, 95 % and seed 0 unless given."""
+    """Bootstrap options: 1,000 resamples, 95 % and seed 0 by default."""
 
     resamples: int
     level: float
@@ -85,7 +85,7 @@ def interval(
 ) -> Interval:
     """A metric with its interval, like `interval(rankings, "complete@4")`.
 
-    `groups` has a value for each row; rows with the same value are drawn together.
+    `groups` has a value for each row; rows with the same value are resampled together.
     """
     statistic, rows = _statistic(what, name), len(what)
     if groups is None:
@@ -97,7 +97,7 @@ def interval(
 
 
 def mean_interval(values: npt.ArrayLike, **bootstrap: Unpack[Bootstrap]) -> Interval:
-    """The mean of values (questions,) with its interval; NaN values do not take part."""
+    """The mean of values (questions,) with its interval; NaN values are ignored."""
     column = _as_column(values)
     return statistic_interval(_mean_statistic(column), len(column), **bootstrap)
 
@@ -105,7 +105,7 @@ def mean_interval(values: npt.ArrayLike, **bootstrap: Unpack[Bootstrap]) -> Inte
 def statistic_interval(
     statistic: Statistic, questions: int, **bootstrap: Unpack[Bootstrap]
 ) -> Interval:
-    """Any figure with its interval, from how often each question was drawn."""
+    """Any statistic of the resample counts with its interval."""
     value, low, high, _ = _bootstrap(statistic, questions, **bootstrap)
     return Interval(value, low, high)
 
@@ -113,7 +113,7 @@ def statistic_interval(
 def statistic_difference(
     difference: Statistic, questions: int, **bootstrap: Unpack[Bootstrap]
 ) -> Difference:
-    """A difference of two figures of the same questions, on the same draws."""
+    """A difference of two statistics on the same questions and resamples."""
     value, low, high, draws = _bootstrap(difference, questions, **bootstrap)
     return Difference(None) if value is None else Difference(value, low, high, _two_sided_p(draws))
 
@@ -136,7 +136,7 @@ def compare(
 def paired_difference(
     first: npt.ArrayLike, second: npt.ArrayLike, **bootstrap: Unpack[Bootstrap]
 ) -> Difference:
-    """The mean difference of two columns; questions where one is NaN do not take part."""
+    """The mean difference of two columns; questions with a NaN are ignored."""
     one, other = _as_column(first), _as_column(second)
     _require_same_size(len(one), len(other))
     return statistic_difference(_mean_statistic(one - other), len(one), **bootstrap)
@@ -183,7 +183,7 @@ def _mean_statistic(values: Floats) -> Statistic:
 
 
 def _two_sided_p(draws: Floats) -> float:
-    # One is added to both counts: a thousand resamples cannot show that p is below one in 1,000.
+    # Add one to both counts: a thousand resamples cannot show that p is below one in 1,000.
     against = min(int((draws <= 0).sum()), int((draws >= 0).sum()))
     return min(1.0, 2 * (against + 1) / (len(draws) + 1))
 
@@ -206,7 +206,7 @@ def _bootstrap(
         return None, None, None, np.zeros(0)
     blocks = _resample_counts(questions, resamples, seed)
     draws = np.concatenate([statistic(weights) for weights in blocks])
-    draws = draws[~np.isnan(draws)]  # a resample of one class only has no AUROC
+    draws = draws[~np.isnan(draws)]  # a resample with only one class has no AUROC
     if not len(draws):
         return value, None, None, draws
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
@@ -248,7 +248,7 @@ def significance_letters(
     resamples: int = LETTER_RESAMPLES,
     seed: int = 0,
 ) -> dict[str, str]:
-    """Letters of each system by one metric, best first; the questions are the same for all."""
+    """The letters of each system for one metric, best first, on the same questions."""
     sizes = {len(one) for one in systems.values()}
     if len(sizes) != 1:
         raise InputError(

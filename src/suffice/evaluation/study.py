@@ -1,10 +1,10 @@
 """A study: a whole experiment as one document with every table and figure in it.
 
-The document says what was done, with which seed, on which files, and what came out, in sections of
-tables and figures (numbers, not pictures). Two studies with the same seed are the same bytes but
-for the timings. `evaluation.report.study_report` renders one as a page.
+The document records the settings, the seed, the files and the results, in sections of tables and
+figures (numbers, not images). Two studies with the same seed are identical except for the timings.
+`evaluation.report.study_report` renders one as a page.
 
-Studies by name come from plug-ins, as entry points `study.NAME` in the group `suffice.plugins`.
+Named studies come from plug-ins, as entry points `study.NAME` in the group `suffice.plugins`.
 Each is a function `study(*, seed, data, progress, ...) -> Study`; `suffice reproduce NAME` runs it.
 It may have an attribute `items`, a function that returns the `StudyItem`s of its paper.
 """
@@ -36,13 +36,13 @@ __all__ = [
 ]
 
 VERSION = 1
-DIGITS = 6  # of every number in the document: more is noise, and it must not grow
+DIGITS = 6  # of every number in the document: more is noise and makes it larger
 IN_ALL, PROCESSOR = "in all", "in all, processor time"  # timings of the whole command
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a few words, and what is shown under it in order."""
+    """A heading, a short text, and the tables and figures below it."""
 
     title: str
     shown: tuple[Table | Figure, ...]
@@ -51,7 +51,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Study:
-    """What was done and what came out."""
+    """The settings and the results."""
 
     name: str  # magaf, frames
     title: str
@@ -59,8 +59,8 @@ class Study:
     settings: Mapping[str, Any]
     data: Mapping[str, str]  # file name -> sha256
     sections: tuple[Section, ...]
-    summary: tuple[str, ...] = ()  # what came out, in plain words
-    notes: tuple[str, ...] = ()  # where it differs from the paper in kind, and why
+    summary: tuple[str, ...] = ()  # the results in plain words
+    notes: tuple[str, ...] = ()  # how the method differs from the paper, and why
     timings: Mapping[str, float] = field(default_factory=dict)  # seconds
     commit: str | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Study:
         return tuple(one for one in shown if not isinstance(one, Table))
 
     def table(self, title: str) -> Table:
-        """The first table whose title begins so."""
+        """The first table whose title starts with this."""
         for one in self.tables:
             if one.title.startswith(title):
                 return one
@@ -99,20 +99,20 @@ class Study:
         return rounded
 
     def save(self, path: Path) -> Path:
-        """Write the document whole or not at all; returns where."""
+        """Write the document atomically; return its path."""
         write_atomically(Path(path), self.to_json())
         return Path(path)
 
     @staticmethod
     def load(path: Path) -> Study:
-        """Read a study that this version can read; the error says what else the file is."""
+        """Load a study; the error says what the file is instead, or which version."""
         options: Any = {"version": VERSION, "command": "suffice reproduce"}
         return load_result(path, _study_from_json, kind="study", what="study", **options)
 
 
 @dataclass(frozen=True, slots=True)
 class StudyItem:
-    """A table, figure or named part of a paper, and what became of it in the study."""
+    """A table, figure or named part of a paper, and its state in the study."""
 
     item: str  # as the paper numbers or names it: "Table 3"
     kind: str  # table, figure or component
@@ -121,8 +121,8 @@ class StudyItem:
     code: str  # module, or module:name
     command: str
     page: str  # in docs/
-    why: str = ""  # for whatever is not done as in the paper
-    shown: str = ""  # how the title of its table or figure begins, if not with `item`
+    why: str = ""  # for anything that is not done as in the paper
+    shown: str = ""  # start of the title of its table or figure, if not `item`
 
 
 STUDIES: Registry[Study] = Registry("study")  # for `suffice reproduce NAME`
@@ -130,7 +130,7 @@ EXPERIMENTS: Registry[Study] = Registry("experiment")  # on a user's own data se
 
 
 def open_study(registry: Registry[Study], name: str) -> Callable[..., Study]:
-    """The study or experiment of this name, which a plug-in brings."""
+    """The study or experiment of this name, from a plug-in."""
     if not registry.names():
         raise NotReadyError(
             f"{name!r} is part of suffice-research, which is not installed",
@@ -140,7 +140,7 @@ def open_study(registry: Registry[Study], name: str) -> Callable[..., Study]:
 
 
 def study_items(run: Callable[..., Study], name: str) -> tuple[StudyItem, ...]:
-    """What of its paper a study shows, if it says so."""
+    """The items of its paper that a study covers, if it lists them."""
     items = getattr(run, "items", None)
     if items is None:
         raise InputError(

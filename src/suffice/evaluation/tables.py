@@ -1,7 +1,7 @@
-"""Tables that read the same in a terminal, in Markdown and in HTML.
+"""Tables that look the same in a terminal, in Markdown and in HTML.
 
-Figures have three decimals, undefined values are `--`, an interval stands in brackets behind its
-figure, and a difference has a sign. Cells may hold text from data sets: every rendering escapes it.
+Figures have three decimals, undefined values are `--`, an interval follows its figure in brackets,
+and a difference has a sign. Cells may contain text from data sets: every rendering escapes it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SignedNumber:
 
 @dataclass(frozen=True, slots=True)
 class WithPublished:
-    """A measured figure with a paper's in parentheses; one with an interval adds the difference."""
+    """A measured figure with a paper's in parentheses; with an interval, also the difference."""
 
     measured: float | Interval | None
     paper: float | None
@@ -48,7 +48,7 @@ _TAGS = {Interval: "interval", Difference: "difference"}
 
 
 def format_cell(cell: Cell) -> str:
-    """How a cell reads: 0.417, 2,556, +0.012, 0.417 [0.40, 0.43], 0.424 (0.417), or --."""
+    """A cell as text: 0.417, 2,556, +0.012, 0.417 [0.40, 0.43], 0.424 (0.417), or --."""
     match cell:
         case WithPublished(measured=measured, paper=None):
             return format_cell(measured)
@@ -76,7 +76,7 @@ def format_cell(cell: Cell) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A title, named columns, rows of cells, and a note that says what a reader must know."""
+    """A title, named columns, rows of cells, and an explanatory note."""
 
     title: str
     columns: tuple[str, ...]
@@ -98,16 +98,16 @@ class Table:
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns hold figures, and are right-aligned."""
+        """Which columns contain figures and are right-aligned."""
         columns = zip(*self.rows) if self.rows else [("",)] * len(self.columns)
         return [not any(isinstance(cell, str) for cell in column) for column in columns]
 
     def to_rich(self) -> RichTable:
-        """For the terminal."""
+        """The table for a terminal."""
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        def two_lines(text: str) -> Text:  # else a table with a paper's figures is too wide
+        def two_lines(text: str) -> Text:  # otherwise a table with a paper's figures is too wide
             return Text(text.replace(" (", "\n("))
 
         titles: Any = {"title_justify": "left", "caption_justify": "left"}
@@ -120,7 +120,7 @@ class Table:
         return table
 
     def to_markdown(self) -> str:
-        """For a document, without the title: headings are the document's own."""
+        """The table for a document, without the title, since the document has its own headings."""
 
         def line(cells: Sequence[str]) -> str:
             escaped = (cell.replace("\\", "\\\\").replace("|", "\\|").split() for cell in cells)
@@ -131,7 +131,7 @@ class Table:
         return "\n".join(lines + (["", self.note] if self.note else [])) + "\n"
 
     def to_html(self) -> str:
-        """For a page: a `figure` with caption and table; figures carry the class `n`."""
+        """The table for a page: a `figure` with caption; numeric cells have the class `n`."""
         css = [' class="n"' if right else "" for right in self.numeric]
         names = zip(self.columns, css)
         head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in names)
@@ -146,7 +146,7 @@ class Table:
         )
 
     def cell(self, row: str, column: str) -> Cell:
-        """The cell in the row that begins with this name, under this column."""
+        """The cell in the row that starts with this name, under this column."""
         for one in self.rows:
             if one[0] == row and column in self.columns:
                 return one[self.columns.index(column)]
@@ -163,7 +163,7 @@ class Table:
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Table:
-        """The inverse of `to_json`; KeyError, TypeError or ValueError on anything else."""
+        """The inverse of `to_json`; KeyError, TypeError or ValueError on other input."""
         rows = tuple(tuple(map(_cell_from_json, row)) for row in record["rows"])
         columns = tuple(map(str, record["columns"]))
         return Table(str(record["table"]), columns, rows, str(record["note"]))
@@ -174,7 +174,7 @@ class Table:
 
 
 def _cell_html(cell: Cell) -> str:
-    if isinstance(cell, WithPublished) and cell.paper is not None:  # two lines: a page is narrow
+    if isinstance(cell, WithPublished) and cell.paper is not None:  # two lines: pages are narrow
         apart = f"paper {format_cell(cell.paper)}, {format_cell(cell.difference)}"
         return f"{escape(format_cell(cell.measured))}<small>{escape(apart)}</small>"
     return escape(format_cell(cell))

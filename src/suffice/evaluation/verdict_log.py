@@ -1,10 +1,10 @@
-"""The verdict log: what the gate said of real questions, and what its guard did or would have done.
+"""The verdict log: verdicts on real questions, and what the guard did or would have done.
 
     log = VerdictLog("shadow.jsonl")                   texts of hits only with texts=True
     log.write(logged_verdict(question, hits, verdict, outcome=Outcome.PASS, ...))
     found = read_verdict_log(Path("shadow.jsonl"))     rows by time, and what could not be read
 
-One JSON object a line. Several processes may write to one file; a full one is renamed to NAME.1.
+One JSON object per line. Several processes may write to one file; a full one is renamed to NAME.1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 VERSION = 1
 MAX_LOG_BYTES = 64 * 1024 * 1024
-MAX_HITS, MAX_QUESTION, MAX_NAME = 100, 10_000, 1_000  # of one line
+MAX_HITS, MAX_QUESTION, MAX_NAME = 100, 10_000, 1_000  # per line
 HINT = "a log is written by a guard with log=FILE, or by `suffice serve --shadow FILE`"
 
 
@@ -45,18 +45,18 @@ class Outcome(StrEnum):
 
     PASS = "pass"
     HOLD_BACK = "hold back"
-    SEARCH = "search"  # for what is missing, before it holds anything back
+    SEARCH = "search"  # search for missing evidence before holding anything back
 
 
 def guard_outcome(verdict: Verdict, min_familiarity: float = LOW_FAMILIARITY) -> Outcome:
-    """What a guard without a budget does: a verdict on unknown texts is no reason to hold back."""
+    """What a guard without a budget does: it never holds back unfamiliar texts."""
     passes = verdict.action is Action.ANSWER or verdict.familiarity < min_familiarity
     return Outcome.PASS if passes else Outcome.HOLD_BACK
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedHit:
-    """A hit; title and text only where the log has texts."""
+    """A hit; title and text only if the log stores texts."""
 
     id: str
     score: float | None = None
@@ -66,12 +66,12 @@ class LoggedHit:
 
 @dataclass(frozen=True, slots=True)
 class LoggedJudgement:
-    """What a judge was asked for, and what the gate alone would have done; none of its words."""
+    """A judge's opinion and cost, and what the gate alone would have done; none of its words."""
 
     judge: str
     p_before: float
     action_before: Action
-    p_judge: float | None  # None: it gave no usable answer
+    p_judge: float | None  # None: no usable answer
     calls: int
     tokens: int
     seconds: float
@@ -84,7 +84,7 @@ class LoggedJudgement:
 
 @dataclass
 class JudgedTotal:
-    """What a judge was asked over many verdicts, what it changed and what it cost."""
+    """A judge's calls over many verdicts, what they changed and what they cost."""
 
     asked: int = 0
     failed: int = 0
@@ -95,7 +95,7 @@ class JudgedTotal:
     money: float = 0.0
 
     def add(self, judged: Mapping[str, Any] | None, action: str) -> None:
-        """Count one verdict: its `judged` as JSON values, and the action that came of it."""
+        """Count one verdict: its `judged` as JSON values, and the resulting action."""
         if judged is None:
             return
         self.asked += 1
@@ -105,7 +105,7 @@ class JudgedTotal:
             setattr(self, name, getattr(self, name) + judged[name])
 
     def sentence(self, questions: int) -> str:
-        """To follow "the judge"."""
+        """A clause that follows "the judge"."""
         share = self.asked / max(questions, 1)
         money = f", {self.money:.4g} of money" if self.money else ""
         failed = f"; it gave no usable answer {self.failed:,} times" if self.failed else ""
@@ -131,7 +131,7 @@ class LoggedVerdict:
     unfamiliar: tuple[str, ...]
     missing: tuple[str, ...]
     outcome: Outcome
-    acted: bool  # whether the outcome took place; False in shadow mode
+    acted: bool  # whether the guard acted on it; False in shadow mode
     by: str  # the framework, or "serve"
     gate: str  # its identity
     judged: LoggedJudgement | None = None
@@ -151,13 +151,13 @@ def logged_verdict(
     by: str,
     gate: str,
 ) -> LoggedVerdict:
-    """The row of a verdict on hits in any shape that a gate takes, with the time of now."""
+    """The row for a verdict on hits in any shape that a gate accepts, with the current time."""
     evidence = normalize_hits(question, hits, k=MAX_HITS).evidence
     logged = []
     for hit in evidence.hits:
         document = evidence.documents[hit.doc_id]
         doc_id = document.doc_id
-        if doc_id.startswith(UNNAMED_ID_PREFIX):  # a place says nothing outside its list
+        if doc_id.startswith(UNNAMED_ID_PREFIX):  # a position means nothing outside its list
             doc_id = content_id("", f"{document.title}\n{document.text}")
         title, text = document.title[:MAX_NAME], document.text[:MAX_PASSAGE_CHARS]
         logged.append(LoggedHit(doc_id[:MAX_NAME], hit.score, title, text))
@@ -182,9 +182,9 @@ def logged_verdict(
 
 @dataclass(frozen=True, slots=True)
 class VerdictLog:
-    """A file for verdicts. It holds questions and ids; titles and texts of hits with `texts`.
+    """A file of verdicts. It stores questions and ids; with `texts`, also titles and texts of hits.
 
-    At `max_bytes` it is renamed to NAME.1, in place of an earlier one.
+    At `max_bytes` it is renamed to NAME.1, replacing an earlier one.
     """
 
     path: Path | str
@@ -192,7 +192,7 @@ class VerdictLog:
     max_bytes: int = MAX_LOG_BYTES
 
     def write(self, row: LoggedVerdict) -> None:
-        """Append the row; OSError where the disk is full or the path cannot be written."""
+        """Append the row; OSError if the disk is full or the path is not writable."""
         record: dict[str, Any] = {"version": VERSION, **asdict(row)}
         if row.judged is None:
             del record["judged"]
@@ -202,28 +202,28 @@ class VerdictLog:
         if not line.isascii():
             try:
                 line.encode()
-            except UnicodeEncodeError:  # half a surrogate pair, as broken texts have it
+            except UnicodeEncodeError:  # half a surrogate pair, from broken texts
                 line = json.dumps(record)
         append_line(Path(self.path), line, max_bytes=self.max_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class LogContents:
-    """The rows of a log by time, and what of it could not be read."""
+    """The rows of a log by time, and what could not be read."""
 
     rows: tuple[LoggedVerdict, ...]
     unreadable: int = 0
     first_unreadable: str = ""  # where, and why
-    cut_off: bool = False  # the last line is half-written: somebody is writing, or died
+    cut_off: bool = False  # the last line is incomplete: being written, or from a crash
 
 
 def read_verdict_log(path: Path) -> LogContents:
-    """Read a log and NAME.1, its older part. Lines that are damaged are counted, not fatal."""
+    """Read a log and NAME.1, its older part. Damaged lines are counted, not fatal."""
     rows: list[LoggedVerdict] = []
     bad, cut_off = BadRecords(skip=True), False
     older = rotated_path(Path(path))
     for part in (*([older] if older.is_file() else []), readable_file(Path(path))):
-        damaged: list[tuple[str, str]] = []  # the line before, if it could not be read
+        damaged: list[tuple[str, str]] = []  # the previous line, if it could not be read
         for line in read_lines(part, bad):
             if not line.text.strip():
                 continue
@@ -240,7 +240,7 @@ def read_verdict_log(path: Path) -> LogContents:
     if not rows:
         why = f"; the first problem: {bad.examples[0]}" if bad.examples else ""
         raise InputError(f"{path} has no verdict{why}", hint=HINT)
-    rows.sort(key=lambda row: row.time)  # processes that share a file write when they get to it
+    rows.sort(key=lambda row: row.time)  # processes that share a file do not write in order
     first = bad.examples[0] if bad.examples else ""
     return LogContents(tuple(rows), bad.count, first, cut_off)
 
@@ -263,7 +263,7 @@ def _parse_row(text: str) -> LoggedVerdict:
     if isinstance(hits, list):
         empty = {"score": None, "title": None, "text": None}
         record["hits"] = [{**empty, **hit} if isinstance(hit, Mapping) else hit for hit in hits]
-    record.setdefault("judged", None)  # logs of gates without a judge, and from before there were
+    record.setdefault("judged", None)  # missing in logs from before judges existed, or without one
     row = dataclass_from_json(LoggedVerdict, record)
     if not all(isinstance(one, str) for one in (*row.missing, *row.unfamiliar)):
         raise ValueError("missing and unfamiliar must be lists of texts")

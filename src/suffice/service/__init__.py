@@ -5,11 +5,11 @@
     schemas        request and response models, as OpenAPI shows them
     requests       keys, media types and body limits of requests
     responses      the envelope of results and errors
-    streaming      batches as JSON lines, asks as server-sent events
+    streaming      batches as JSON Lines, asks as server-sent events
     middleware     request ids, concurrency limit, deadline, request log
     state          what a worker holds: gates, library, language model, labels
-    batching       checks that arrive together run together
-    labelling      what to label next, and the file of labels
+    batching       run checks that arrive together as one batch
+    labelling      what to label next, and the label file
     metrics        Prometheus metrics
     static         the page at `/`
     keys           API keys, stored as hashes

@@ -59,7 +59,7 @@ def create_app(settings: Settings) -> RequestMiddleware:
         version=version("suffice"),
         summary="Is the evidence retrieved for a multi-hop question complete?",
         lifespan=lifespan,
-        docs_url=None,  # these pages load scripts from other hosts
+        docs_url=None,  # these pages would load scripts from other hosts
         redoc_url=None,
         openapi_url=None,
     )
@@ -81,8 +81,8 @@ def create_app(settings: Settings) -> RequestMiddleware:
 
 
 def create_app_from_environment() -> RequestMiddleware:
-    """What a worker process runs."""
-    # The checking thread may hold the interpreter for 5 ms before a new request is read.
+    """The application that a worker process runs."""
+    # By default the checking thread could hold the interpreter for 5 ms before a request is read.
     sys.setswitchinterval(0.001)
     return create_app(Settings.from_json(os.environ[SETTINGS_VARIABLE]))
 

@@ -1,12 +1,12 @@
-"""Micro-batching: checks that arrive together run together.
+"""Micro-batching: checks that arrive together run as one batch.
 
-One thread runs checks; whatever arrives while it is busy is its next batch. A single check costs
-its full price, under load it costs its share of a batch, and nobody waits for a batch to fill.
-Single checks go before the lines of long batches. With a judge behind a gate there are a few
-threads: one may wait for the judge while others check.
+One thread runs checks; whatever arrives while it is busy forms its next batch. A single check costs
+its full price, under load it costs its share of a batch, and no check waits for a batch to fill.
+Single checks take precedence over lines of long batches. If a gate has a judge, there are a few
+threads, so that one can wait for the judge while others check.
 
-What the gate saw is kept as numbers, to detect drift since the fit. With a log (`suffice serve
---shadow`) every verdict is also written to it, after it was delivered.
+The features of recent checks are kept to detect drift since the fit. With a log (`suffice serve
+--shadow`), every verdict is also logged after it was delivered.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from suffice.service.labelling import LabelQueue
 from suffice.service.metrics import Metrics
 from suffice.types import Verdict
 
-MAX_BATCH = 32  # beyond this the gain is small, and the first check waits for the last
-JUDGED_THREADS = 4  # where a judge may keep one waiting
-DRIFT_INTERVAL_S = 20.0  # between two drift computations, once there are many checks
-DRIFT_GROWTH = 1.1  # while they are few: whenever there are a tenth more
+MAX_BATCH = 32  # above it the gain is small, and the first check waits for the last
+JUDGED_THREADS = 4  # if a judge may keep a thread waiting
+DRIFT_INTERVAL_S = 20.0  # between two drift computations, if there are many checks
+DRIFT_GROWTH = 1.1  # if there are few: after a tenth more checks
 DRIFT_CHECKS = 500  # recent ones
 log = logging.getLogger("suffice.service")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """One check: the gate, what it sees, and its options."""
+    """One check: the gate, its input, and its options."""
 
     gate: str
     question: str
@@ -104,11 +104,11 @@ class CheckBatcher:
         return all(thread.is_alive() for thread in self._threads)
 
     def drift(self, gate: str) -> Drift | None:
-        """How far recent questions are from those at fit time; None while there are too few."""
+        """How far recent questions are from those at fit time; None if there are too few."""
         return self._monitors[gate].drift
 
     def drift_checks(self, gate: str) -> int:
-        """How many recent checks drift is measured on."""
+        """The number of recent checks on which drift is measured."""
         return self._monitors[gate].checks
 
     async def check(self, job: CheckJob) -> Verdict:
@@ -155,7 +155,7 @@ class CheckBatcher:
                 return
 
     def _check(self, jobs: Sequence[CheckJob]) -> list[Verdict | Exception]:
-        """All together; if one of them cannot be read, one by one."""
+        """Check all together, or one by one if one of them is invalid."""
         first = jobs[0]
         try:
             checked = self.gates[first.gate].check_with_features(

@@ -1,9 +1,9 @@
 """HTTP/1.1 with timeouts for slow clients and a shutdown that loses no request.
 
-uvicorn waits for ever for the first header, and for ever until a response is read: clients that
-send and do not read would take all slots. It also closes idle connections the moment it stops: a
-request that is arriving just then would be lost. Here idle connections stay open a moment longer,
-and every response from then on is the last one on its connection.
+uvicorn waits indefinitely for the first header, and for a response to be read, so clients that send
+but do not read could take all slots. It also closes idle connections as soon as it stops, which
+would lose a request that is just arriving. Here idle connections stay open a moment longer, and
+every response from then on is the last one on its connection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MIN_READ_BYTES = 16 * 1024  # a client must read this much, or all, within `body
 
 
 class TimedHttpProtocol(HttpToolsProtocol):
-    """One connection. Its application is the middleware, which has the service."""
+    """One connection. Its application is the middleware, which holds the service."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -39,11 +39,11 @@ class TimedHttpProtocol(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._read_timer: asyncio.TimerHandle | None = None
-        self._active: RequestResponseCycle | None = None  # the one of several pipelined requests
+        self._active: RequestResponseCycle | None = None  # current one of the pipelined requests
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        transport.set_write_buffer_limits(0)  # pause_writing at the first byte that is not read
+        transport.set_write_buffer_limits(0)  # call pause_writing at the first unread byte
         if len(self.connections) > self._limits.connections:
             self._respond_and_close(ApiError(429, "busy", "too many open connections"))
             return
@@ -53,7 +53,7 @@ class TimedHttpProtocol(HttpToolsProtocol):
         self._stop_head_timer()
         self._stop_read_timer()
         if self._active is not None and not self._active.response_complete:
-            self._active.disconnected = True  # uvicorn tells only the last of pipelined requests
+            self._active.disconnected = True  # uvicorn notifies only the last pipelined request
             self._active.message_event.set()
         super().connection_lost(exc)
 
@@ -120,7 +120,7 @@ class TimedHttpProtocol(HttpToolsProtocol):
             self._head_timer = None
 
     def _recheck_head(self) -> None:
-        # If this process was stalled, the bytes may be here unread: let them be read first.
+        # If this process was stalled, bytes may be waiting: read them first.
         self._head_timer = self.loop.call_later(RECHECK_S, self._head_timed_out)
 
     def _head_timed_out(self) -> None:
@@ -140,7 +140,7 @@ class TimedHttpProtocol(HttpToolsProtocol):
 
     def _check_progress(self, unread_before: int) -> None:
         if self.transport.get_write_buffer_size() > unread_before - MIN_READ_BYTES:
-            self.transport.abort()  # a client that does not read cannot be told anything
+            self.transport.abort()  # a client that does not read cannot receive an error
         else:
             self._start_read_timer()
 

@@ -1,10 +1,10 @@
-"""API keys. The file holds hashes only, so reading it gives no access.
+"""API keys. The file contains only hashes, so reading it gives no access.
 
     token, key = ApiKeys("keys.json").create("laptop", ("read",))   the token is shown once
     ApiKeys("keys.json").authenticate(token)                        the key, or None
 
-A token is 256 random bits behind its key's id. It cannot be guessed, so one round of SHA-256
-protects it as well as a slow hash, and a flood of wrong tokens costs nothing. Running workers see
+A token is 256 random bits after its key's id. It cannot be guessed, so one round of SHA-256
+protects it as well as a slow hash, and a flood of wrong tokens costs little. Running workers see
 changes to the file at once.
 """
 
@@ -54,7 +54,7 @@ class ApiKeys:
         return list(self._current().values())
 
     def create(self, name: str, scopes: tuple[str, ...] = (READ,)) -> tuple[str, ApiKey]:
-        """A new token to hand over, and its key, which is now in the file."""
+        """A new token to hand over, and its key, which is stored in the file."""
         if not NAME.fullmatch(name):
             hint = "use letters, digits, dots and dashes; 64 at most"
             raise InputError(f"{name!r} is not a valid key name", hint=hint)

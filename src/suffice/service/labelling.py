@@ -1,25 +1,25 @@
-"""Labelling: what a person should label next, and the labels in a file of JSON lines.
+"""Labelling: what a person should label next, and the labels in a JSON Lines file.
 
     queue = LabelQueue(Path("labels.jsonl"), load_items(Path("questions.jsonl")))
-    item, progress = queue.next("ada")              an item that is hers for some minutes
+    item, progress = queue.next("ada")              an item reserved for her for some minutes
     queue.answer(item, True, {}, "ada")             one line in the file; None: skipped
-    queue.undo("ada")                               another line, which takes her last one back
+    queue.undo("ada")                               another line, which takes back her last one
 
-Questions come from a file, and from the checks that the service serves. Those come first whose
-probability is near the gate's threshold and whose words are unlike those of the questions that
-somebody has already seen. Every other one is drawn at random: a gate can be unsure of one kind of
-question alone, and labels of that kind alone teach it nothing about the others.
+Questions come from a file, and from the checks that the service serves. Those with a probability
+near the gate's threshold, and with words unlike the questions already seen, come first. Every
+second question is drawn at random: a gate may be unsure about one kind of question only, and labels
+of that kind alone teach it nothing about the others.
 
-A line of the file is an answer or takes one back; none is ever changed or removed:
+A line in the file is an answer, or takes one back; lines are never changed or removed:
 
     {"question": "…", "hits": [{"id": "…", "title": "…", "text": "…", "score": 1.0}],
      "complete": true, "needed": {"…": true}, "by": "ada", "at": "2026-05-01T10:00:00+00:00"}
     {"undo": true, "question": "…", "hits": ["…"], "by": "ada", "at": "…"}
 
-`complete` is null where the question was skipped; `needed` is optional. `suffice.datasets.labels`
-reads such lines, here and for `suffice adapt`. The file is all that is kept: a service that starts
-anew, or another one with the same file, continues there. A line that is not valid, like half of one
-after a crash, is passed over.
+`complete` is null if the question was skipped; `needed` is optional. `suffice.datasets.labels`
+reads these lines, here and for `suffice adapt`. The file is the only state: a restarted service, or
+another one with the same file, continues from it. Invalid lines, such as an incomplete one after a
+crash, are skipped.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from suffice.storage.fields import content_id, is_text, required_list, required_
 from suffice.text import jaccard, tokens
 from suffice.types import Verdict
 
-ENOUGH = 20  # labels from which adapting is worth it
-LEASE_S = 600.0  # for which nobody else is given the same question
-MAX_FILE_ITEMS = 1000  # of a longer file, a sample: the gate has to check them all
+ENOUGH = 20  # labels from which adapting is worthwhile
+LEASE_S = 600.0  # during which nobody else gets the same question
+MAX_FILE_ITEMS = 1000  # a longer file is sampled: the gate has to check all items
 MAX_QUESTION_CHARS = 10_000
-MAX_ITEM_CHARS = 400_000  # of a question and its hits; fits into the body of a request
-MAX_SERVED_ITEMS = 500  # checks kept in memory, the latest
+MAX_ITEM_CHARS = 400_000  # of a question and its hits; fits into a request body
+MAX_SERVED_ITEMS = 500  # checks kept in memory, the latest ones
 MAX_SERVED_CHARS = 20_000_000
-RANKED_AT_ONCE = 4  # so that checks of clients wait for a moment only
-FLOOR = 0.1  # neither a sure nor a familiar question is ruled out
+RANKED_AT_ONCE = 4  # so that clients' checks wait only a moment
+FLOOR = 0.1  # added to each factor, so that no question has priority 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class LabelItem:
 
     @property
     def key(self) -> str:
-        """The same for the same question, hit ids and texts."""
+        """Equal for the same question, hit ids and texts."""
         parts = [self.question, *([hit["id"], hit["text"]] for hit in self.hits)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -86,7 +86,7 @@ class LabelItem:
 
 @dataclass(frozen=True, slots=True)
 class LabelProgress:
-    """How far labelling is; `skipped` and `left` are those of one person."""
+    """The progress of labelling; `skipped` and `left` are for one person."""
 
     labelled: int
     complete: int
@@ -100,17 +100,17 @@ class LabelProgress:
 class _Candidate:
     item: LabelItem
     words: frozenset[str]
-    novelty: float  # distance to the closest question that somebody has seen, 0 to 1
+    novelty: float  # distance to the closest question already seen, 0 to 1
     uncertainty: float | None  # 0 to 1; None: the gate has not checked it yet
 
     @property
     def value(self) -> float:
-        """How early it should be labelled: the more, the less sure and the less like others."""
+        """The priority: higher for uncertain questions that are unlike others."""
         return (FLOOR + (self.uncertainty or 0.0)) * (FLOOR + self.novelty)
 
 
 def make_item(question: str, hits: Iterable[Any], *, k: int | None = None) -> LabelItem:
-    """The question with its first k distinct hits, which may have any usual shape."""
+    """The question with its first k distinct hits, which may have any common shape."""
     evidence = normalize_hits(question, hits, k=k).evidence
     records = []
     for hit in evidence.hits:
@@ -123,7 +123,7 @@ def make_item(question: str, hits: Iterable[Any], *, k: int | None = None) -> La
 
 
 def load_items(path: Path, *, k: int | None = None) -> list[LabelItem]:
-    """The questions of a file that have no label yet; of a long file, always the same sample."""
+    """The questions in a file that have no label yet; a long file is sampled reproducibly."""
     found = heapq.nsmallest(MAX_FILE_ITEMS, _read_items(path, k), key=lambda item: item.key)
     if not found:
         hint = 'give each question like {"question": "…", "hits": [{"id": "…", "text": "…"}]}'
@@ -157,13 +157,13 @@ def _can_be_shown(item: LabelItem) -> bool:
 
 
 def uncertainty(p: float, threshold: float | None) -> float:
-    """1 where p is the threshold, 0 as far from it as can be. A gate without one has 0.5."""
+    """1 if p equals the threshold, 0 at the largest distance. The default threshold is 0.5."""
     at = 0.5 if threshold is None else threshold
     return 1 - abs(p - at) / max(at, 1 - at)
 
 
 class LabelQueue:
-    """What is to be labelled, who is at what, and the file of labels. Any thread may call it."""
+    """The questions to label, who is labelling which, and the label file. Thread-safe."""
 
     def __init__(
         self,
@@ -175,12 +175,12 @@ class LabelQueue:
         self.path, self._clock = Path(path), clock
         self._lock = threading.Lock()
         self._candidates: dict[str, _Candidate] = {}
-        self._served: dict[str, int] = {}  # key -> characters, the oldest first
-        self._leases: dict[str, tuple[str, float]] = {}  # key -> who, until when; the last is last
+        self._served: dict[str, int] = {}  # key -> characters, oldest first
+        self._leases: dict[str, tuple[str, float]] = {}  # key -> who, until when; latest last
         self._seen: set[frozenset[str]] = set()
-        self._file: tuple[int, int] | None = None  # device and inode of what was read
+        self._file: tuple[int, int] | None = None  # device and inode of the file that was read
         self._read_to = 0
-        self._history, self._keys = LabelHistory(), dict[int, str]()  # by the place of their line
+        self._history, self._keys = LabelHistory(), dict[int, str]()  # by line number
         self._check_writable()
         self._read_new_lines()
         for item in items:
@@ -191,10 +191,10 @@ class LabelQueue:
         if self.path.is_dir() or not os.access(place, os.W_OK):
             raise InputError(f"{self.path} cannot store labels", hint="name a file: --labels FILE")
 
-    # ---- what there is to label
+    # ---- questions to label
 
     def offer(self, gate: Gate, question: str, hits: Sequence[Any], verdict: Verdict) -> None:
-        """Remember a check that was served, unless nobody could read it."""
+        """Remember a served check, if people can read it."""
         item = make_item(question, hits, k=gate.card["k"])
         if _can_be_shown(item) and item.chars <= MAX_ITEM_CHARS:
             with self._lock:
@@ -222,7 +222,7 @@ class LabelQueue:
         self._candidates[item.key] = _Candidate(item, words, novelty, unsure)
 
     def _add_served(self, item: LabelItem, unsure: float | None = None) -> None:
-        """Add it in place of the oldest ones that did not come from the file."""
+        """Add an item, replacing the oldest ones that did not come from the file."""
         if (key := item.key) in self._candidates:
             return
         self._add(item, unsure)
@@ -232,17 +232,17 @@ class LabelQueue:
             del self._served[oldest], self._candidates[oldest]
 
     def _see(self, words: frozenset[str]) -> None:
-        """Somebody has seen such a question: others like it are worth less."""
+        """Somebody has seen this question: lower the priority of similar ones."""
         if words in self._seen:
             return
         self._seen.add(words)
         for one in self._candidates.values():
             one.novelty = min(one.novelty, 1 - jaccard(one.words, words))
 
-    # ---- what people do
+    # ---- actions
 
     def next(self, by: str) -> tuple[LabelItem | None, LabelProgress]:
-        """What this person should label next; the same again until it is answered."""
+        """The next question for this person; the same again until it is answered."""
         with self._lock:
             self._read_new_lines()
             now = self._clock()
@@ -261,7 +261,7 @@ class LabelQueue:
             if mine:
                 chosen = mine[-1]
             elif (len(done) + len(skipped)) % 2:
-                chosen = min(free or left)  # keys are hashes: their order is random
+                chosen = min(free or left)  # keys are hashes, so their order is random
             else:
                 chosen = max(free or left, key=lambda key: left[key].value)
             self._lease(chosen, by, now)
@@ -270,7 +270,7 @@ class LabelQueue:
     def answer(
         self, item: LabelItem, complete: bool | None, needed: Mapping[str, bool], by: str
     ) -> None:
-        """Store an answer: are the hits enough, and which of them are needed?"""
+        """Store an answer: whether the hits are enough, and which of them are needed."""
         if unknown := sorted(set(needed) - set(item.ids)):
             message = f"needed: no hit has the id {unknown[0]!r:.80}"
             raise InputError(message, hint="use the ids of the hits")
@@ -278,13 +278,13 @@ class LabelQueue:
         record["complete"] = complete
         if needed:
             record["needed"] = dict(needed)
-        parse_label(Record(record, "the label"))  # no line that adapting would refuse
+        parse_label(Record(record, "the label"))  # write no line that adapting would reject
         self._append(record, by)
         with self._lock:
             self._leases.pop(item.key, None)
 
     def undo(self, by: str) -> bool:
-        """Take back this person's last answer, and give it to them again; False if none is left."""
+        """Take back this person's last answer and offer it again; False if there is none."""
         with self._lock:
             self._read_new_lines()
             places = [at for at, one in self._history.labels.items() if one.by == by]
@@ -311,7 +311,7 @@ class LabelQueue:
             raise EngineError(message, hint=disk_hint(error)) from error
 
     def _done(self) -> dict[str, bool]:
-        """Each labelled question, and what the last answer says."""
+        """Each labelled question, and its last answer."""
         answers = ((at, one.is_complete) for at, one in self._history.labels.items())
         return {self._keys[at]: complete for at, complete in answers if complete is not None}
 
@@ -328,7 +328,7 @@ class LabelQueue:
     # ---- the file
 
     def _read_new_lines(self) -> None:
-        """Follow the file: other processes may append to it, too."""
+        """Read lines appended to the file, also by other processes."""
         try:
             stream = self.path.open("rb")
         except FileNotFoundError:
@@ -358,7 +358,7 @@ class LabelQueue:
             item = _item_of(said)
             self._keys[place] = item.key
             self._see(item.words)
-            said = replace(said, hits=tuple({"id": name} for name in item.ids))  # texts stay there
+            said = replace(said, hits=tuple({"id": name} for name in item.ids))  # drop the texts
         self._history.add(place, said)
 
     def _item_at(self, place: int) -> LabelItem | None:

@@ -1,6 +1,6 @@
 """Prometheus metrics: requests, verdicts, probabilities, latency and drift.
 
-With several workers, each writes its values to files in PROMETHEUS_MULTIPROC_DIR, and whichever
+With several workers, each writes its values to files in PROMETHEUS_MULTIPROC_DIR, and the one that
 serves /metrics adds them up. The variable must be set before `prometheus_client` is imported;
 `server` does that.
 """
@@ -23,7 +23,7 @@ BATCH_SIZES = (1, 2, 4, 8, 16, 32)
 
 
 class Metrics:
-    """The metrics of one worker. No label holds text from a client."""
+    """The metrics of one worker. No label contains text from a client."""
 
     def __init__(self) -> None:
         self.registry = prometheus.CollectorRegistry()

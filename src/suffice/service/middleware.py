@@ -1,6 +1,6 @@
 """The outermost layer: request ids, concurrency limit, deadline, and one log line per request.
 
-The log holds no client text unless the operator asks for it: no question, no unknown path, no
+The log contains no client text unless the operator asks for it: no question, no unknown path, no
 query string.
 """
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from suffice.service.state import Service
 
 
-UNLIMITED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})  # must answer under load, too
-ASK_GRACE_S = 5.0  # for an /v1/ask that ends at its own limit to send its result
+UNLIMITED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})  # must also respond under load
+ASK_GRACE_S = 5.0  # extra time for an /v1/ask that reaches its own limit to send its result
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]", ""})
 log = logging.getLogger("suffice.service")
@@ -59,7 +59,7 @@ class RequestMiddleware:
     def _reject(self, path: str, headers: dict[bytes, bytes]) -> ApiError | None:
         settings = self.service.settings
         if settings.keys is None and _host(headers) not in LOCAL_HOSTS | {settings.host.casefold()}:
-            # DNS rebinding: another site's page reaches us under its own name.
+            # DNS rebinding: another site's page can reach this service under its own name.
             message = "without keys, only this machine may connect, by its own name"
             return ApiError(421, "misdirected", message)
         busy = self.service.requests_in_progress > settings.limits.concurrent_requests
@@ -80,7 +80,7 @@ class RequestMiddleware:
             message = f"no response started within {seconds:g} seconds"
             await sender.send_error(ApiError(504, "deadline", message))
         except Exception:
-            # Usually the application has responded already; here it is logged.
+            # Usually the application has responded already; log the error here.
             log.exception("fault", extra={"fields": {"request_id": sender.context.request_id}})
             await sender.send_error(ApiError(500, "internal", "internal error in the service"))
 
@@ -107,7 +107,7 @@ class _ResponseSender:
 
     def __init__(self, send: Send, context: RequestContext) -> None:
         self._send, self.context = send, context
-        self.status = 0  # 0: the client left before a response started
+        self.status = 0  # 0: the client disconnected before a response started
         self.deadline: asyncio.Timeout | None = None
 
     async def send(self, message: Message) -> None:

@@ -1,6 +1,6 @@
-"""What a request must satisfy: key, media type, size, speed and valid JSON.
+"""Requirements on a request: key, media type, size, speed and valid JSON.
 
-A route states its access by its class: `PublicRoute` needs no key, `ReadRoute`, `WriteRoute` and
+The class of a route defines its access: `PublicRoute` needs no key, `ReadRoute`, `WriteRoute` and
 `LabelRoute` need a key with that scope. Without a key file, anyone may read and label, and nobody
 may write.
 """
@@ -94,7 +94,7 @@ def _require_media_type(request: Request, types: tuple[str, ...]) -> None:
         hint = f"send the header: Content-Type: {types[0]}"
         raise ApiError(415, "media_type", f"the body must be {types[0]}", hint=hint)
     if request.headers.get("content-encoding", "identity").casefold() != "identity":
-        # A few compressed bytes could expand to gigabytes.
+        # A few compressed bytes can expand to gigabytes.
         hint = "send it uncompressed, without Content-Encoding"
         raise ApiError(415, "media_type", "the body is compressed", hint=hint)
 
@@ -151,7 +151,7 @@ async def body_chunks(request: Request) -> AsyncIterator[bytes]:
             raise _too_slow(seconds) from error
         except StopAsyncIteration:
             return
-        yield chunk  # outside the limit: what is done with it may take longer
+        yield chunk  # outside the time limit: processing the chunk may take longer
 
 
 async def _chunks(request: Request) -> AsyncIterator[bytes]:
@@ -163,7 +163,7 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
 
 
 def _too_large(max_bytes: int) -> ApiError:
-    # The rest of the body is not read: the connection ends with this response.
+    # Do not read the rest of the body: the connection ends with this response.
     message = f"the body is larger than {max_bytes:,} bytes"
     return ApiError(413, "too_large", message, headers={"connection": "close"})
 

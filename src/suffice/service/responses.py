@@ -43,7 +43,7 @@ class RequestContext:
 
 
 class ApiError(HTTPException):
-    """A request that fails: the status, a code for programs, a message and a hint for people."""
+    """A failed request: the status, a code for programs, a message and a hint for people."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ def envelope(request_id: str, data: Any = None, *, error: ApiError | None = None
 
 
 def to_api_error(error: Exception) -> ApiError:
-    """What the client sees of an error. Details of internal errors go to the log only."""
+    """The client's view of an error. Details of internal errors go only to the log."""
     if isinstance(error, ApiError):
         return error
     if hasattr(error, "status_code"):
@@ -108,9 +108,9 @@ def to_api_error(error: Exception) -> ApiError:
 def validation_error(invalid: Sequence[Mapping[str, Any]], schema: Any = None) -> ApiError:
     """Invalid values, each with its field; the values themselves are not repeated.
 
-    `schema` is the model of the body: an unknown field is named with the nearest known one.
+    `schema` is the model of the body, used to suggest the nearest known field.
     """
-    # An unknown field first: it is often why another one is missing.
+    # Unknown fields first: they often explain why another one is missing.
     ordered = sorted(invalid, key=lambda error: error.get("type") != UNKNOWN_FIELD)
     shown = [_describe(error, schema) for error in ordered[:MAX_ERRORS_SHOWN]]
     more = len(invalid) - MAX_ERRORS_SHOWN
@@ -129,11 +129,11 @@ def _describe(error: Mapping[str, Any], schema: Any) -> str:
 
 
 def _fields_at(schema: Any, location: Sequence[Any]) -> set[str]:
-    """The fields of the model at this place of the body."""
+    """The fields of the model at this location of the body."""
     models = _models_in(schema)
     for part in location:
         fields = [one.model_fields[part] for one in models if part in one.model_fields]
-        if fields:  # else the place is an item of a list, or the member of a union
+        if fields:  # otherwise the location is a list item or a union member
             models = [model for field in fields for model in _models_in(field.annotation)]
     return {name for model in models for name in model.model_fields}
 
@@ -145,7 +145,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _field_path(location: Sequence[Any]) -> str:
-    """Like hits[2].text, without the names of union members."""
+    """A path such as hits[2].text, without the names of union members."""
     path = ""
     for part in location:
         if isinstance(part, int):

@@ -51,7 +51,7 @@ DocIds = Annotated[
 
 
 def describe(tag: str, model: Any, **response: Any) -> dict[str, Any]:
-    """What OpenAPI says about a route: its tag and the data in its envelope."""
+    """The OpenAPI metadata of a route: its tag and the data in its envelope."""
     return {"tags": [tag], "responses": {200: {"model": schemas.Envelope[model], **response}}}
 
 
@@ -218,7 +218,7 @@ async def undo_label(request: Request, form: schemas.UndoRequest) -> Response:
 
 
 def _labeller(request: Request, name: str) -> str:
-    """A name that nobody with another key can use."""
+    """A labeller's name that nobody with another key can use."""
     key = get_context(request).key
     return name if key is None else f"{key}/{name}"
 
@@ -262,7 +262,7 @@ async def complete(request: Request, form: schemas.CompleteRequest) -> Response:
 
 
 def _complete(service: Service, form: schemas.CompleteRequest) -> dict[str, Any]:
-    # Stop before the request's deadline, so that what was found by then still goes out.
+    # Stop before the request's deadline, so that partial results can still be sent.
     budget = ExpansionBudget(rounds=form.rounds, seconds=service.settings.limits.seconds * 0.8)
     library, gate = service.library, service.gate(form.gate)
     completion = library.complete(

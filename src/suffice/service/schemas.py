@@ -45,7 +45,7 @@ class _StrictModel(BaseModel):
 
 
 class HitInput(TypedDict, total=False):
-    """A hit: its text, or only the id of a document in the library. Common aliases work, too."""
+    """A hit: its text, or only the id of a document in the library. Common aliases also work."""
 
     __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
 
@@ -91,7 +91,7 @@ class BatchLine(_Evidence):
 class VerdictResponse(BaseModel):
     """The verdict. `low` and `high` bound p_complete; `graph` only if requested.
 
-    Where `unfamiliar` is not empty, the gate does not know such questions or hits.
+    If `unfamiliar` is not empty, such questions or hits are unfamiliar to the gate.
     """
 
     action: Action
@@ -132,7 +132,7 @@ class FeatureDriftResponse(BaseModel):
 
 
 class AdaptRequest(_StrictModel):
-    """Labels as in a file of `suffice adapt`, and the name of the new gate."""
+    """Labels as in a file for `suffice adapt`, and the name of the new gate."""
 
     model_config = _example(name="news", labels=[{**_CHECK, "complete": False}])
 
@@ -145,7 +145,7 @@ class AdaptRequest(_StrictModel):
 
 
 class AdaptResponse(BaseModel):
-    """What the new gate gains, on labels that it had not seen. Shares and AUROC have intervals."""
+    """The gain of the new gate on labels it had not seen. Shares and AUROC have intervals."""
 
     name: str
     written: bool = Field(description="Whether it is better, or forced: it is in the folder then.")
@@ -207,7 +207,7 @@ class LabelItemResponse(BaseModel):
 
 
 class LabelRequest(_StrictModel):
-    """An answer, with the question and hits that it is about."""
+    """An answer, with its question and hits."""
 
     model_config = _example(
         by="ada",
@@ -240,7 +240,7 @@ class LabelProgressResponse(BaseModel):
 
 
 class LabelResponse(BaseModel):
-    """What to label next, for this person; `item` is null if nothing is left."""
+    """The next item to label for this person; `item` is null if nothing is left."""
 
     item: LabelItemResponse | None
     progress: LabelProgressResponse

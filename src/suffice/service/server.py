@@ -1,8 +1,8 @@
 """Workers, sockets and signals: run a service until it is stopped.
 
-SIGTERM or Ctrl-C: no new connections, running requests finish, then the workers end. SIGHUP (with
-several workers): replaces them one after the other, so that new gates or another library load
-without a gap. A worker that dies is replaced.
+SIGTERM or Ctrl-C: accept no new connections, finish running requests, then stop the workers. SIGHUP
+(with several workers): replace them one by one, to load new gates or another library without
+downtime. A worker that dies is replaced.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from suffice.errors import InputError
 from suffice.service.settings import METRICS_DIR_VARIABLE, SETTINGS_VARIABLE, Settings
 
 BACKLOG = 1024
-WORKER_TIMEOUT_S = 20  # without a sign of life; on a busy machine a worker starts slowly
+WORKER_TIMEOUT_S = 20  # without a heartbeat; workers start slowly on a busy machine
 
 
 class JsonLogFormatter(logging.Formatter):
@@ -60,7 +60,7 @@ def run_server(settings: Settings) -> None:
     listener = _bind(settings)
     host, port = listener.getsockname()[:2]
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core per worker
-    # glibc keeps a pool of freed memory per thread, and each write to the library starts some.
+    # glibc keeps a pool of freed memory per thread, and each library write starts some.
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     os.environ[SETTINGS_VARIABLE] = settings.as_json()
     config = uvicorn.Config(
@@ -97,7 +97,7 @@ def _bind(settings: Settings) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))
-        listener.listen(BACKLOG)  # clients that come while workers load their gates wait
+        listener.listen(BACKLOG)  # clients wait while workers load their gates
     except (OSError, OverflowError) as error:
         listener.close()
         message = f"cannot listen on {settings.host}:{settings.port}: {error}"
@@ -107,7 +107,7 @@ def _bind(settings: Settings) -> socket.socket:
 
 
 class _Supervisor(Multiprocess):
-    """uvicorn's, which also closes the socket first and drops the metrics of dead workers."""
+    """uvicorn's supervisor; also closes the socket first and drops the metrics of dead workers."""
 
     def terminate_all(self) -> None:
         for listener in self.sockets:
@@ -119,7 +119,7 @@ class _Supervisor(Multiprocess):
         super().keep_subprocess_alive()
         for pid in before - {process.pid for process in self.processes}:
             if pid is not None:
-                # Late: it looks for its folder when it is imported.
+                # Imported late: the module reads its folder at import.
                 from prometheus_client import multiprocess
 
                 multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]

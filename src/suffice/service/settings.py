@@ -14,7 +14,7 @@ from suffice.storage.fields import dataclass_from_json
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_GATE = "default"
-LABELS_NAME = "labels.jsonl"  # where labels are stored unless told
+LABELS_NAME = "labels.jsonl"  # default file for labels
 SETTINGS_VARIABLE = "SUFFICE_SERVE"  # environment variable that carries these settings to workers
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # where prometheus-client shares metrics
 
@@ -27,7 +27,7 @@ class Limits:
     batch_lines: int = 100_000
     hits: int = 1000  # per question; the gate reads the first few
     documents: int = 1000  # per write
-    concurrent_requests: int = 64  # beyond this, requests get status 429
+    concurrent_requests: int = 64  # more requests get status 429
     long_requests: int = 4  # of these, /v1/ask, /v1/adapt, /v1/complete and /v1/check/batch
     connections: int = 1024
     seconds: float = 30.0  # until a response starts
@@ -64,8 +64,8 @@ class Settings:
     model: str | None = None  # for /v1/ask, as its server names it
     base_url: str | None = None
     model_seconds: float = 30.0
-    judge: str | None = None  # asked where a gate is unsure: http://host:8080/v1#model
-    judge_limits: tuple[str, ...] = ()  # like share=0.1
+    judge: str | None = None  # asked if a gate is unsure: http://host:8080/v1#model
+    judge_limits: tuple[str, ...] = ()  # such as share=0.1
     log_texts: bool = False
     log_requests: bool = True
     shadow: str | None = None  # a verdict log, for `suffice report --shadow`
@@ -109,7 +109,7 @@ class Settings:
         if self.labels_path is None:
             return
         if self.workers > 1:
-            # Each worker knows only the checks that it served, and whom it gave what to label.
+            # Each worker knows only the checks that it served and the items that it handed out.
             message = f"--workers {self.workers} cannot label: only one worker can"
             raise InputError(message, hint="use --workers 1, or leave out --label and --labels")
         if self.label is not None and self.labels_path.resolve() == Path(self.label).resolve():

@@ -1,4 +1,4 @@
-"""What a worker holds while it serves: gates, library, model, labels, and the check batcher."""
+"""The state of a worker: gates, library, model, labels, and the check batcher."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Service:
             )
         if settings.report is not None:
             self.report = run_overview(GateRun.load(Path(settings.report)))
-        # Two threads more than long requests, so that searches never wait for those.
+        # Two more threads than long requests, so that searches never wait for those.
         self._threads = ThreadPoolExecutor(settings.limits.long_requests + 2, "library")
         shadow = settings.shadow
         verdict_log = None if shadow is None else VerdictLog(shadow, settings.shadow_texts)
@@ -112,7 +112,7 @@ class Service:
 
     @property
     def gate_folder(self) -> Path:
-        """Where new gates go."""
+        """The folder for new gates."""
         if self.settings.gate_folder is None:
             hint = "start it with one: suffice serve --gate-folder DIR"
             raise NotReadyError("the service has no folder for new gates", hint=hint)
@@ -138,7 +138,7 @@ class Service:
         return await loop.run_in_executor(self._threads, function, *arguments)
 
     def reserve_slot(self) -> Callable[[], None]:
-        """Reserve a slot for a long request; returns its release. Status 429 if all are taken."""
+        """Reserve a slot for a long request; return its release. Status 429 if all are taken."""
         if self._long_requests >= self.settings.limits.long_requests:
             raise busy_error("worker at capacity for long requests")
         self._long_requests += 1

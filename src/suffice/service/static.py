@@ -1,6 +1,6 @@
 """The page at `/` and its files.
 
-They are few and small, so they are read once at start: no client path ever reaches the disk.
+They are few and small, so they are read once at startup: no client path ever reaches the disk.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SECURITY_HEADERS = {
 
 
 def page_routes() -> list[APIRoute]:
-    """The page and its files. They hold no data, so they need no key; what they fetch does."""
+    """The page and its files. They contain no data, so they need no key; what they fetch does."""
     files = {
         file.name: (file.read_bytes(), MEDIA_TYPES[file.name.rpartition(".")[2]])
         for file in resources.files("suffice.service").joinpath("page").iterdir()

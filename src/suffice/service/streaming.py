@@ -1,10 +1,10 @@
-"""Responses sent piece by piece: /v1/check/batch as JSON lines, /v1/ask as server-sent events.
+"""Streamed responses: /v1/check/batch as JSON Lines, /v1/ask as server-sent events.
 
 A batch sends verdicts while questions still arrive, in the same order. A client that sends
-everything before it reads must not block for ever (each side would wait for the other), so unread
-output waits in a `Spool`: a little in memory, the rest in an unnamed file.
+everything before it reads must not block (each side would wait for the other), so unread output is
+kept in a `Spool`: a little in memory, the rest in an unnamed file.
 
-The events of /v1/ask; it stops at its next step when the client disconnects:
+The events of /v1/ask, which stops at its next step when the client disconnects:
 
     event: plan    data: {"question": "…", "plan": ["…", …]}
     event: step    data: {"at": 0, "step": {…}}
@@ -50,13 +50,13 @@ from suffice.types import Trace, Verdict
 EVENT_STREAM = "text/event-stream"
 SPOOL_MEMORY_BYTES = 1024 * 1024
 SPOOL_READ_BYTES = 64 * 1024
-KEEPALIVE_S = 2.0  # of silence, after which a comment keeps proxies from closing the connection
+KEEPALIVE_S = 2.0  # idle time after which a comment keeps proxies from closing the connection
 _LINE_ADAPTER = TypeAdapter(BatchLine)
 log = logging.getLogger("suffice.service")
 
 
 class StreamedResponse(Response):
-    """Like Starlette's, which would also read the request body to notice a disconnect."""
+    """Like Starlette's, which would also read the request body to detect a disconnect."""
 
     def __init__(
         self, chunks: AsyncIterator[bytes], media_type: str, on_end: Callable[[], None]
@@ -102,7 +102,7 @@ class Spool:
                     self._file.seek(self._read)
                     chunk = self._file.read(SPOOL_READ_BYTES)
                     self._read += len(chunk)
-                    if self._read == self._written:  # empty: start over, so that it stays small
+                    if self._read == self._written:  # empty: start over, to stay small
                         self._file.seek(0)
                         self._file.truncate()
                         self._read = self._written = 0
@@ -216,7 +216,7 @@ async def split_lines(
 
 
 class _DisconnectedError(Exception):
-    """The client has left."""
+    """The client has disconnected."""
 
 
 async def respond_to_ask(request: Request, form: AskRequest) -> Response:
@@ -246,7 +246,7 @@ async def _events(request: Request, service: Service, form: AskRequest) -> Async
     request_id = get_context(request).request_id
     asking = asyncio.ensure_future(service.run_in_thread(_run_ask, service, form, watch))
     asking.add_done_callback(lambda _: updates.put_nowait(None))
-    plan, steps = None, 0  # what the client has seen: an event holds only what is new
+    plan, steps = None, 0  # what the client has seen: an event contains only what is new
     try:
         while not await request.is_disconnected():
             try:
