@@ -14,11 +14,12 @@ from suffice.cli.output import command, print_json
 
 CORPUS = Path(__file__).parent / "demo_corpus.jsonl"
 K = 6
-QUESTIONS = (
-    "Where was the designer of the LakeBuoy born?",
-    "Where did the founder of Halden Instruments study?",
-    "Which university did the director of Nordlinje attend?",
-)
+# The documents that each question needs; none: no document answers it. The gate never sees this.
+QUESTIONS = {
+    "Where was the designer of the LakeBuoy born?": ("lakebuoy", "aino-rautio"),
+    "Where did the founder of Halden Instruments study?": ("halden-instruments", "ingrid-solberg"),
+    "Which university did the director of Nordlinje attend?": (),
+}
 NEXT = """
 next, with your own documents:
   suffice build FOLDER --out library            build a library
@@ -66,6 +67,7 @@ def _ask(library: Any, gate: Any, question: str, *, json: bool) -> dict[str, Any
     if not json:
         print(f"\nQ: {question}")
         _show("first hits", [hit.title for hit in hits], verdict)
+        print(f"    in fact: {_truth(question, record['hits'])}")
     if verdict.action != "answer":
         completion = library.complete(question, gate, k=K)
         found = library.get([hit.doc_id for hit in completion.hits])
@@ -76,6 +78,7 @@ def _ask(library: Any, gate: Any, question: str, *, json: bool) -> dict[str, Any
         }
         if not json:
             _show("after expanding", [document.title for document in found], completion.verdict)
+            print(f"    in fact: {_truth(question, record['expanded']['hits'])}")
     return record
 
 
@@ -85,3 +88,12 @@ def _show(when: str, titles: list[str], verdict: Any) -> None:
     for line in details:
         if line.startswith(("  missing:", "  look for:")):
             print("  " + line)
+
+
+def _truth(question: str, hits: list[str]) -> str:
+    """Whether the hits are complete, so that a wrong verdict misleads nobody."""
+    needed = QUESTIONS[question]
+    if not needed:
+        return "no document of the library answers this"
+    missing = [name for name in needed if name not in hits]
+    return f"incomplete, {', '.join(missing)} is missing" if missing else "complete"
