@@ -39,6 +39,16 @@ def test_an_artefact_opens_with_its_manifest(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 
+def test_the_current_folder_can_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "a")
+    (tmp_path / "a" / "sub").mkdir()
+    for place, path in (("a", "."), ("a", ""), ("a/sub", "..")):
+        monkeypatch.chdir(tmp_path / place)
+        assert open_artefact(Path(path), kind="thing", version=1, rebuild=REBUILD).seed == 42
+    with pytest.raises(NotReadyError):
+        open_artefact(Path("/"), kind="thing", version=1, rebuild=REBUILD)
+
+
 def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     first, second = make(tmp_path / "a"), make(tmp_path / "b")
     assert sha256_of(first / "manifest.json") == sha256_of(second / "manifest.json")
