@@ -135,6 +135,12 @@ def test_a_file_is_written_whole_or_not_at_all(
     assert [one.name for one in target.parent.iterdir()] == ["file.txt"]
 
 
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError) as caught:
+        write_atomically(tmp_path, "text")
+    assert caught.value.filename == str(tmp_path)
+
+
 def test_drafts_of_dead_writers_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".a.0f3k2x9_.draft").mkdir()
     (tmp_path / ".a.0f3k2x9_.draft" / "half.txt").write_text("ha")

@@ -199,6 +199,8 @@ def _is_inside(part: Path, folder: Path) -> bool:
 def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Write a file atomically; several texts are streamed one after the other."""
     path = Path(path)
+    if path.is_dir():  # else the error would name the draft, after the work
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     blocks = [content] if isinstance(content, str | bytes) else content
     draft, handle = _new_draft(path, folder=False)
     try:
