@@ -358,7 +358,7 @@ def _is_verb(words: Sequence[str], at: int) -> bool:
     before = words[at - 1] if at else ""
     if words[at + 1 : at + 2] == [":"]:
         return False
-    return is_past(words[at]) or before not in DETERMINERS | _PREPOSITIONS - {"to", "by"}
+    return is_past(words[at]) or before not in DETERMINERS | _PREPOSITIONS - {"to"}
 
 
 def _is_nominal(words: Sequence[str], at: int) -> bool:
