@@ -77,7 +77,6 @@ FORMS = (
     "single", "chain", "comparison", "bridge", "intersection", "condition", "yes_no", "news"
 )  # fmt: skip
 MIN_DOCUMENTS = 2
-ANSWERS = "answers.db"  # of a language model
 Records = list[dict[str, Any]]
 
 
@@ -170,7 +169,7 @@ def build_benchmark(
 
 def check_out(out: Path) -> None:
     """InputError if the folder holds anything but a benchmark."""
-    check_folder(out, "grade", "suffice grade CORPUS --out DIR", may_hold=(ANSWERS,))
+    check_folder(out, "grade", "suffice grade CORPUS --out DIR", may_hold=("answers.db",))
 
 
 # Stages that process one block at a time, wherever the block runs.

@@ -66,13 +66,7 @@ def grade(
     """Make a graded multi-hop benchmark from a corpus."""
     from suffice.answering.budget import Budget
     from suffice.benchmark.llm import BudgetedModel, LLMClient, make_llm_stages
-    from suffice.benchmark.pipeline import (
-        ANSWERS,
-        BenchmarkSettings,
-        Stages,
-        build_benchmark,
-        check_out,
-    )
+    from suffice.benchmark.pipeline import BenchmarkSettings, Stages, build_benchmark, check_out
     from suffice.evaluation.benchmark_files import audit_benchmark, benchmark_report
     from suffice.evaluation.report import require_report_extra
     from suffice.integrations.openai import CachedModel, OpenAIModel
@@ -102,7 +96,7 @@ def grade(
                 repairs=0,
             )
             budgeted = BudgetedModel(opened, budget)
-            cached = CachedModel(budgeted, out / ANSWERS)
+            cached = CachedModel(budgeted, out / "answers.db")
             client = LLMClient(cached, fallback=fallback, progress=progress)
             stages = make_llm_stages(client, output.parse_list(model_stages))
         try:
