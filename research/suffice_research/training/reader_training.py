@@ -362,6 +362,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--minilm", type=Path, nargs="+", required=True)
     parser.add_argument("--taught", type=Path, help="what `reader_teacher` has written")
     parser.add_argument("--start", type=Path, nargs="*", help="student-N.npz of an earlier run")
+    parser.add_argument(
+        "--average", type=Path, nargs="*", default=[],
+        help="student-N.npz of an earlier run: write the mean of these weights and the new ones",
+    )  # fmt: skip
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--windows", type=int, default=1024, help="in a batch")
     parser.add_argument("--rate", type=float, default=2e-4)
@@ -385,6 +389,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         limit_s=args.limit, base=base, taught=Taught(args.taught) if args.taught else None,
         workers=args.workers,
     )  # fmt: skip
+    if args.average:
+        state = student.state_dict()
+        for name, one in weights_of(args.average).items():
+            state[name].lerp_(one.to(DEVICE), 0.5)
     write_weights(learned(student), args.out / "student", small=False)
     figures: dict[str, object] = {}
     for part, name in JUDGED:
