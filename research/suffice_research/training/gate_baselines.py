@@ -173,7 +173,7 @@ BESIDE_SAYS = (
     "hits as one text, of which each gets an equal share. Top score: BM25's, as it is; drawn lists have none. The number of hits "
     "knows nothing of the text. Seen: the gate and its reader have learned from other questions of the data set; the "
     "cross-encoder has learned from none of them. Unseen: neither has learned from the domain. In brackets: 95 % bootstrap "
-    "interval over lists. The teacher that the reader was to learn from does not exist: its training was cut off."
+    "interval over lists. The teacher that the reader learned from was measured on other lists: see decision 35."
 )
 TITLES_SAYS = (
     "The same lists from a store that keeps no titles. Lost: AUROC with titles less AUROC without, on the same lists; at most "
