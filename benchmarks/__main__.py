@@ -26,6 +26,7 @@ from benchmarks import (
     bench_bridge,
     bench_extraction,
     bench_gate,
+    bench_grade,
     bench_graph,
     bench_lexical,
     bench_library,
@@ -57,6 +58,7 @@ PARTS: dict[str, dict[str, Callable[[bool], Iterable[ResultTable]]]] = {
         "Quality on Qdrant": bench_qdrant.quality_tables,
     },
     "serve": {"The service": bench_serve.tables},
+    "grade": {"A benchmark from a corpus": bench_grade.tables},
     "search": {
         "Graph propagation": bench_graph.tables,
         "BM25 and TF-IDF": bench_lexical.tables,

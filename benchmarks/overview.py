@@ -19,6 +19,7 @@ TITLES = {
     "batch": "jobs on Dask",
     "qdrant": "the store on Qdrant",
     "serve": "the service",
+    "grade": "benchmarks from a corpus",
     "search": "search, links, library",
 }
 _TABLE = re.compile(r"^\*\*([^\n]+?)\.\*\* ?([^\n]*)\n\n```\n(.*?)\n```$", re.MULTILINE | re.DOTALL)

@@ -143,11 +143,11 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             (
                 "test_injection.py::test_an_attack_moves_no_more_than_neutral_text",
                 "test_injection.py::test_all_attacks_together_turn_no_more_verdicts_than_neutral_text",
-                "test_stuffing_filter.py::test_an_order_in_every_hit_is_as_good_as_one_in_the_first",
+                "test_shared_sentences.py::test_an_order_in_every_hit_changes_nothing",
             ),
             ("claim_eval", "attack_eval: Claims and orders, a hardened gate"),
-            "The standard gate, where the same order stands behind every hit: see claims and orders below. Texts that contain the "
-            "question's names or words, if the gate is not hardened: see the table on stuffing.",
+            "The same order in every hit, if it is worded differently each time or is a line without a full stop. Texts that contain "
+            "the question's names or words, if the gate is not hardened: see the table on stuffing.",
         ),
         Guarantee(
             "Names, words or copies of the question in documents move a hardened gate less than two points compared with neutral text.",

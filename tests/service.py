@@ -71,9 +71,8 @@ def serving(*words: str, place: Path = ROOT) -> Iterator[tuple[int, subprocess.P
     serve = ["serve", "--port", "0", "--preset", "fast", *words]
     command = [sys.executable, "-m", "suffice", *serve]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    with subprocess.Popen(
-        command, cwd=place, env=environment, stderr=subprocess.PIPE, text=True
-    ) as running:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=place, env=environment, **pipes) as running:
         try:
             assert running.stderr is not None
             port = int(json.loads(running.stderr.readline())["address"].rsplit(":", 1)[1])

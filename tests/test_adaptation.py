@@ -162,7 +162,7 @@ def test_the_command_checks_before_it_works(tmp_path: Path) -> None:
     (tmp_path / "notes" / "monday.txt").write_text("mine", encoding="utf-8")
     for words, problem in (
         ([few, "--out", tmp_path / "notes"], "is not a gate"),
-        ([few, "--out", tmp_path / "gate", "--gate", "fast"], "label 15 more"),
+        ([few, "--out", tmp_path / "gate", "--gate", "fast"], "label 15 more; the same question"),
         ([tmp_path / "none.jsonl", "--out", tmp_path / "gate"], "does not exist"),
         ([few, "--out", tmp_path / "gate", "--gate", "nowhere"], "nowhere is not a gate"),
     ):

@@ -39,6 +39,16 @@ def test_an_artefact_opens_with_its_manifest(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 
+def test_the_current_folder_can_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "a")
+    (tmp_path / "a" / "sub").mkdir()
+    for place, path in (("a", "."), ("a", ""), ("a/sub", "..")):
+        monkeypatch.chdir(tmp_path / place)
+        assert open_artefact(Path(path), kind="thing", version=1, rebuild=REBUILD).seed == 42
+    with pytest.raises(NotReadyError):
+        open_artefact(Path("/"), kind="thing", version=1, rebuild=REBUILD)
+
+
 def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     first, second = make(tmp_path / "a"), make(tmp_path / "b")
     assert sha256_of(first / "manifest.json") == sha256_of(second / "manifest.json")
@@ -123,6 +133,12 @@ def test_a_file_is_written_whole_or_not_at_all(
         write_atomically(target, "new")
     assert target.read_text() == "old"
     assert [one.name for one in target.parent.iterdir()] == ["file.txt"]
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError) as caught:
+        write_atomically(tmp_path, "text")
+    assert caught.value.filename == str(tmp_path)
 
 
 def test_drafts_of_dead_writers_are_removed(tmp_path: Path) -> None:

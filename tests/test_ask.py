@@ -296,6 +296,24 @@ def test_tokens_and_money_stop_the_model() -> None:
     assert "the budget of money is spent: the model was not asked again" in poor.notes
 
 
+@pytest.mark.parametrize("counts", [(-1000, -1000), (float("nan"), 3), (7,), "many"])
+def test_token_counts_that_make_no_sense_do_not_switch_the_budget_off(counts: Any) -> None:
+    """They are estimated, as if the server had not reported them."""
+    odd: Any = model()
+    odd.last_tokens = counts
+    limits = Budget(tokens=600, money=0.005, prices=Prices(10.0, 10.0))
+    expected = ask(BRIDGE, TinyLibrary(), CONTENT, model(), budget=limits)
+    found = ask(BRIDGE, TinyLibrary(), CONTENT, odd, budget=limits)
+    assert expected.cost.tokens > 0
+    assert found.cost == expected.cost
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0, "1"])
+def test_a_price_is_a_finite_number(wrong: Any) -> None:
+    with pytest.raises(InputError, match="price"):
+        Prices(0.15, wrong)
+
+
 def test_a_budget_of_seconds_stops_the_run() -> None:
     trace = ask(
         BRIDGE,

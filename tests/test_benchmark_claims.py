@@ -115,7 +115,7 @@ def test_what_a_spouse_is_the_child_of_is_not_the_subject_s_parent() -> None:
         page("Sampson Lennard", "Sampson Lennard (1545 – 1615) was an English politician. He sat."),
     )
     assert not {one for one in found if one[1] in ("father", "mother")}
-    assert ("Robert More", "spouse", "Frances Lennard") in found
+    assert ("Robert More", "wife", "Frances Lennard") in found
 
 
 def test_two_directors_are_told_apart_from_one() -> None:
@@ -237,3 +237,106 @@ def test_a_name_that_others_have_means_no_page() -> None:
     assert ("Saint Paul", "located in", "Minnesota") in found
     assert not any(one[2] == "Smile (Jim Cott song)" for one in found)
     assert parse_page(page("Ann Doe", "Ann Doe is a community organizer.")).kind == ""
+
+
+def test_a_comma_inside_a_title_belongs_to_the_name() -> None:
+    found = triples_of(
+        page("Guy Vik", "Guy Vik (born 1215) was a marshal. He was the fifth son of John Vik, the "
+             "Old Lord of Moss, and of Melisende Lund."),
+        page("John Vik, the Old Lord of Moss", "John Vik (1179 – 1236) was a lord. He ruled Moss."),
+    )  # fmt: skip
+    assert ("Guy Vik", "father", "John Vik, the Old Lord of Moss") in found
+
+
+def test_a_role_before_a_name_is_not_part_of_it() -> None:
+    found = triples_of(
+        page("Benjamin Kent", "Benjamin Kent (born 1790) was an officer. He was a son of New "
+             "Vik Merchant Adam Kent."),
+        page("Adam Kent", "Adam Kent (born 1757) was a politician. He sat."),
+    )  # fmt: skip
+    assert ("Benjamin Kent", "father", "Adam Kent") in found
+
+
+def test_more_ways_to_name_the_parents() -> None:
+    ways = (
+        "She was one of five daughters of Otto Holm and Clara Berg.",
+        "Daughter of Otto Holm and Clara Berg, Princess Ida was raised in Moss.",
+        "A member of the Lund family, she is the daughter of Otto Holm and Clara Berg.",
+        "Born in Weimar, Princess Ida was the daughter of Otto Holm and Clara Berg.",
+        "Ida was the daughter of Otto Holm and Clara Berg.",
+        "She is the twin sister of Nora Vik, and daughter of Otto Holm and Clara Berg.",
+        "She was the tenth of eleven children born from the marriage of Otto Holm and Clara Berg.",
+    )
+    for way in ways:
+        title = "Princess Ida of Vik"
+        found = triples_of(page(title, f"{title} (born 1910) was a Danish princess. {way}"))
+        assert {(title, "father", "Otto Holm"), (title, "mother", "Clara Berg")} <= found, way
+
+
+def test_whom_somebody_else_is_the_parent_of_is_no_child() -> None:
+    text = (
+        "Arthur Vik (born 1827) was a politician. He is remembered as the father of Harold Vik, "
+        "who rose to be a banker and was the father of writer Nora Vik."
+    )
+    assert not {one for one in triples_of(page("Arthur Vik", text)) if one[2] == "Nora Vik"}
+
+
+def test_who_succeeded_the_father_as_count_has_no_father_called_count() -> None:
+    text = "Otto Vik (born 1627) was a count. He succeeded his father as Count of Moss in 1650."
+    assert not {one for one in triples_of(page("Otto Vik", text)) if one[2] == "Count of Moss"}
+
+
+def test_films_remade_continued_and_adapted() -> None:
+    film = "is a 1955 Danish film directed by Anna Holm."
+    found = triples_of(
+        page(
+            "Altid Vik", f'Altid Vik {film} It is a remake of Nora Lund\'s 1954 film "Aldri annet".'
+        ),
+        page("Aldri annet", f'Aldri annet {film} It was followed by "Aldri igjen" (1957).'),
+        page(
+            "Aldri igjen", f'Aldri igjen {film} It is based on the 1898 novel "Fred" by Otto Berg.'
+        ),
+        page("Iron Vik 2", f'Iron Vik 2 {film} It is the sequel to the film "Iron Vik".'),
+        page("The Iron Vik (serial)", f"The Iron Vik {film}"),
+    )
+    assert {
+        ("Altid Vik", "remake of", "Aldri annet"),
+        ("Aldri annet", "sequel", "Aldri igjen"),
+        ("Aldri igjen", "source author", "Otto Berg"),
+        ("Iron Vik 2", "sequel to", "Iron Vik"),
+    } <= found
+
+
+def test_quotes_around_the_own_title_are_no_other_work() -> None:
+    found = triples_of(
+        page("Cold Soup", '"Cold Soup" is a song written by John Vik.'),
+        page("Guai", 'Guai ("Woe to All") is a 1954 Italian film directed by Otto Berg.'),
+    )
+    assert {("Cold Soup", "author", "John Vik"), ("Guai", "director", "Otto Berg")} <= found
+
+
+def test_a_parenthesis_does_not_hide_where_a_place_is() -> None:
+    found = triples_of(
+        page("Vik District", "Vik District is a district (bakhsh) in Moss County, Iran."),
+        page("Moss Province", "Moss Province is one of the 31 provinces of Iran."),
+    )
+    assert {
+        ("Vik District", "located in", "Moss County"),
+        ("Vik District", "country", "Iran"),
+    } <= found
+    assert ("Moss Province", "country", "Iran") in found
+
+
+def test_a_numbered_first_name_alone_is_not_cut_out_of_a_name() -> None:
+    text = "Ida Vik (1083 – 1097) was a crusader. Her maternal grandfather was William I, Count of Moss."
+    found = {one for one in triples_of(page("Ida Vik", text)) if one[1] == "maternal grandfather"}
+    assert found == {("Ida Vik", "maternal grandfather", "William I, Count of Moss")}
+
+
+def test_a_president_does_not_reign() -> None:
+    text = (
+        "Edsel Vik (1893 – 1943) was a merchant. He was the president of Moss from 1919 until 1943."
+    )
+    assert not {one for one in triples_of(page("Edsel Vik", text)) if "reign" in one[1]}
+    king = "Otto Vik (1893 – 1943) was a ruler. He was the king of Moss from 1919 until 1943."
+    assert ("Otto Vik", "reign start", "1919") in triples_of(page("Otto Vik", king))

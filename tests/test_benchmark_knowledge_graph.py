@@ -152,6 +152,55 @@ def test_a_namesake_of_another_time_is_somebody_else() -> None:
     assert "father" not in build_graph(facts, pages).only("Otto Holm")
 
 
+def test_a_short_name_gets_nothing_of_a_namesake_of_another_time() -> None:
+    pages = PageIndex(
+        parse_pages(
+            [
+                Document("h", "Henry Vik (1686 – 1757) was a peer.", title="Henry Vik"),
+                Document("m", "Mary Berg, Countess of Moss (1749 – 1800) was an heiress. She sang.",
+                         title="Mary Berg, Countess of Moss"),
+            ]
+        ).values()
+    )  # fmt: skip
+    full, claims = "Mary Berg, Countess of Moss", {"h#0": (0,), "h#1": (0,), "m#0": (0,)}
+    triples = merge_equivalent_names(
+        [
+            Triple("Henry Vik", "birth date", "1686", "h", "h#0"),
+            Triple("Henry Vik", "mother", "Mary Berg", "h", "h#1"),
+            Triple(full, "birth date", "1749", "m", "m#0"),
+        ],
+        [Equivalence((full, "Mary Berg"), always=False, cluster=0)],
+        claims,
+    )
+    assert build_graph(triples, pages).only("Mary Berg") == {}
+
+
+def test_the_years_in_a_title_tell_a_namesake() -> None:
+    mother = "Maria Ida of Vik (1762–1770)"
+    texts = {mother: "She was a princess.", "Carla (1737–1740)": "She was a princess."}
+    texts |= {"Nora Vik": "She was a princess.", "Otto (1790–1800)": "He was a prince."}
+    documents = [
+        Document(title, f"{title} was a child. {text}", title=title)
+        for title, text in texts.items()
+    ]
+    pages = PageIndex(parse_pages(documents).values(), documents)
+    graph = build_graph(
+        [triple(title, "mother", mother, title) for title in texts if title != mother], pages
+    )
+    assert [title for title in texts if graph.only(title)] == ["Otto (1790–1800)"]
+
+
+def test_who_has_no_stated_trade_may_have_directed() -> None:
+    def directs(defined: str) -> bool:
+        documents = [Document("j", f"Julia Vik (born 1869) was {defined}.", title="Julia Vik")]
+        pages = PageIndex(parse_pages(documents).values(), documents)
+        graph = build_graph([triple("The Law", "director", "Julia Vik", "l")], pages)
+        return "director" in graph.only("The Law")
+
+    assert directs("an American motion picture pioneer")
+    assert not directs("an American baseball pitcher")
+
+
 def test_paths_are_shortest_acyclic_and_one_for_a_pair() -> None:
     chain = [triple(a, "father", b, f"doc {a}") for a, b in ("AB", "BC", "CD", "DA")]
     paths = shortest_paths(KnowledgeGraph([*chain, triple("A", "sibling", "C", "doc other")]))

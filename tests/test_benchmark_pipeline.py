@@ -193,7 +193,7 @@ def test_who_let_a_model_read_in_vain_is_not_told_to_let_a_model_read(tmp_path: 
 def test_what_somebody_else_wrote_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").write_text("mine", encoding="utf-8")
     for taken in (tmp_path, tmp_path / "questions.jsonl"):
-        with pytest.raises(InputError, match="is not a benchmark"):
+        with pytest.raises(InputError, match="was not made by suffice grade"):
             build_benchmark(village(), taken)
     assert (tmp_path / "questions.jsonl").read_text("utf-8") == "mine"
 

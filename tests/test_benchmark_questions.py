@@ -97,6 +97,16 @@ def test_a_relation_in_a_model_s_words_is_left_to_the_model(place: Village) -> N
     assert RuleQuestions(place.wording).write([path], []) == [None]
 
 
+def test_no_chain_ends_at_what_happened_to_something(place: Village) -> None:
+    path = ReasoningPath(
+        (
+            Triple("The Mill", "director", "Anna Holm", "m", "m#0"),
+            Triple("Anna Holm", "known son", "was named Karl", "a", "a#1", phrase="known son was"),
+        )
+    )
+    assert RuleQuestions(place.wording).write([path]) == [None]
+
+
 def test_made_questions_survive_the_disk(place: Village) -> None:
     made = place.chain("The Mill", "Clara Berg")
     assert question_from_record(question_to_record(made)) == made

@@ -257,6 +257,23 @@ def test_a_usage_error_is_two_lines_and_exit_code_2(
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ask", "library", "Who taught Ada?", "--trace"),
+        ("evaluate", "retrieval", "--collection", "controlled", "--out"),
+        ("evaluate", "gate", "--collection", "controlled", "--out"),
+        ("report", "run.json", "--out"),
+    ],
+)
+def test_a_folder_to_write_a_file_to_is_refused_before_the_work(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    result = suffice(*words, tmp_path)
+    assert result.exit_code == 2
+    assert f"Invalid value for '{words[-1]}'" in result.output
+
+
 def test_a_script_gets_the_error_as_json() -> None:
     result = suffice("build", "missing.jsonl", "--json")
     assert result.exit_code == 2

@@ -11,6 +11,7 @@ from tests.films import films
 from typer.testing import Result
 
 from suffice.datasets.jsonl import document_record
+from suffice.storage import new_artefact
 
 
 @pytest.fixture
@@ -54,6 +55,21 @@ def test_errors_come_before_the_work(words: list[str], says: str, corpus: Path) 
     assert says in result.stderr
     assert "hint:" in result.stderr
     assert not (corpus.parent / "made" / "questions.jsonl").exists()
+
+
+def test_a_folder_of_another_kind_is_left_alone(corpus: Path, tmp_path: Path) -> None:
+    notes, loop = tmp_path / "notes", tmp_path / "improved"
+    (notes / "stages").mkdir(parents=True)
+    (notes / "stages" / "first.md").write_text("mine")
+    with new_artefact(loop / "stages" / "gate", kind="improve-stage", version=1):
+        pass
+    for taken in (tmp_path, notes, loop):
+        before = sorted(tmp_path.rglob("*"))
+        result = suffice("grade", corpus, "--out", taken, "--model", "m", "--base-url", "http://x")
+        assert result.exit_code == 2, result.output
+        assert "was not made by suffice grade" in result.stderr
+        assert "suffice grade CORPUS --out DIR" in result.stderr
+        assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_without_a_corpus_it_says_what_one_looks_like(tmp_path: Path) -> None:

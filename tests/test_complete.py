@@ -192,10 +192,28 @@ def test_a_strict_filter_holds_for_queries_and_links(
     assert sources == {"Parish"}
 
 
+def test_a_filter_that_is_passed_is_strict_and_a_guess_is_soft(archive: Path, gate: Gate) -> None:
+    """As in `filtered` and `ask`: no document outside your own filter is used."""
+    question = f"According to Parish: {QUESTION}"
+    with Library.open(archive) as lib:
+        own = lib.complete(question, gate, filter={"source": "Parish"}, retriever="bm25")
+        guess = lib.complete(question, gate, filter="auto", retriever="bm25")
+    assert "wallace" not in {hit.doc_id for hit in own.hits}
+    assert "wallace" in {hit.doc_id for hit in guess.hits}
+
+
+@pytest.mark.parametrize(("options", "held"), [([], False), (["--no-strict"], True)])
+def test_the_command_is_strict_unless_told(archive: Path, options: list[str], held: bool) -> None:
+    wanted = ["--complete", "--retriever", "bm25", "--json", *options]
+    wanted += ["--filter", '{"source": "Parish"}']
+    found = json.loads(CliRunner().invoke(app, ["search", str(archive), QUESTION, *wanted]).stdout)
+    assert ("wallace" in {hit["doc_id"] for hit in found["hits"]}) is held
+
+
 def test_a_soft_filter_hides_nothing_that_is_needed(archive: Path, gate: Gate) -> None:
     wants_all = replace(gate, policy=Policy(answer_at=0.9))
     with Library.open(archive) as lib:
-        found = lib.complete(QUESTION, wants_all, filter={"source": "Parish"})
+        found = lib.complete(QUESTION, wants_all, filter={"source": "Parish"}, strict=False)
         nothing = lib.complete(QUESTION, gate, filter={})
     assert {"somerville", "wallace"} <= {hit.doc_id for hit in found.hits}
     assert [hit.doc_id for hit in nothing.hits] == ["somerville", "wallace"]

@@ -12,6 +12,7 @@ from tests.small_gate import fresh, shown, small_gate
 from suffice.gate.explanation import START, Occlusion, find_missing, suggest_queries
 from suffice.gate.extraction import Extraction, extract
 from suffice.gate.features import ABSENT_COLUMNS, Feature
+from suffice.gate.gate import Gate
 from suffice.gate.hits import normalize_hits
 from suffice.gate.question import ParsedQuestion, WordTable, parse_question
 from suffice.types import Action, Document, Estimate, Evidence, Reason, Verdict
@@ -229,11 +230,11 @@ def test_a_reason_never_tells_a_usual_value_or_one_that_points_the_other_way() -
 def test_every_reason_tells_the_same_whole_number_of_needed_documents(need: float) -> None:
     features = [
         Feature(family, name, "")
-        for family, name in (("path", "held"), ("path", "short"), ("path", "pair"),
-                             ("hops", "guess_hops"), ("hops", "guess_complete"))
+        for family, name in (("path", "held"), ("path", "pair"), ("path", "read_count"),
+                             ("hops", "guess_complete"))
     ]  # fmt: skip
-    occlusion = Occlusion(features, [1.2, -7.8, 0.1, 9.0, 0.2])
-    view = occlusion.view([1.0, 1.0 - need, 0.1, 1.0, 0.2])
+    occlusion = Occlusion(features, [1.2, 0.1, 9.0, 0.2])
+    view = occlusion.view([1.0, 0.1, need, 0.2])
     reasons = occlusion.rank_reasons(np.array([-1.0, -1.0, 1.0]), view, Action.ABSTAIN)
     words = [one.words for one in reasons]
     needed = [re.findall(r"need about (\d+)\b", one) for one in words[:2]]
@@ -241,11 +242,24 @@ def test_every_reason_tells_the_same_whole_number_of_needed_documents(need: floa
 
 
 def test_one_document_is_told_in_the_singular() -> None:
-    features = [Feature("path", name, "") for name in ("held", "short", "pair")]
-    occlusion = Occlusion(features, [1.2, -0.8, 0.1])
-    view = occlusion.view([1.2, 0.2, 0.1])  # needs one, usually two
+    features = [Feature("path", name, "") for name in ("held", "read_count", "pair")]
+    occlusion = Occlusion(features, [1.2, 2.0, 0.1])
+    view = occlusion.view([1.2, 1.0, 0.1])  # needs one, usually two
     reason, _ = occlusion.rank_reasons(np.array([-1.0, 1.0]), view, Action.ANSWER)
     assert "need about 1 (usually 2) document, and" in reason.words
+
+
+def test_without_a_reader_no_number_of_needed_documents_is_told() -> None:
+    """The fast gate learned from questions that need two or more, and says so of every one."""
+    question = "What is the longest river in Italy?"
+    po = {"title": "Po", "text": "No Italian river is longer than the Po."}
+    tiber = {"title": "Tiber", "text": "The Tiber flows through Rome."}
+    garda = {"title": "Lake Garda", "text": "Lake Garda is the largest lake in Italy."}
+    lists = [[po, tiber], [tiber, garda], [po, tiber, garda], [po]]
+    verdicts = Gate.load(preset="fast").check_batch([(question, hits) for hits in lists])
+    words = [one.words for verdict in verdicts for one in verdict.reasons]
+    assert any("of the hits look like evidence" in one for one in words)
+    assert not [one for one in words if "need" in one]
 
 
 def test_every_family_of_a_gate_can_speak() -> None:

@@ -57,10 +57,10 @@ def test_a_verdict_says_what_when_and_why() -> None:
 
 
 def test_an_action_out_of_the_usual_order_says_why() -> None:
-    """A gate that expands from 0.2 on, if p rises as usual; here it expects more, or less."""
+    """A gate that expands from 0.1 on, if p rises as usual; here it expects more, or less."""
     gate = small_gate()
     assert gate.model.after is not None
-    policy = replace(gate.policy, answer_at=0.9, expand_at=0.5)
+    policy = replace(gate.policy, answer_at=0.9, expand_at=0.4)
     given = [(one.question, shown(one)) for one in fresh()[180:240]]
     verdicts = replace(gate, policy=policy).check_batch(given)
     why = [

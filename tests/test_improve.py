@@ -247,6 +247,27 @@ def test_a_folder_of_documents_is_built_and_followed(tmp_path: Path) -> None:
     assert "inside" in inside.stderr
 
 
+def test_a_folder_of_another_kind_is_left_alone(library: Path, tmp_path: Path) -> None:
+    notes, out = tmp_path / "notes", tmp_path / "work"
+    notes.mkdir()
+    (notes / "lamp.md").write_text("# lamp\n\nThe lamp is red.\n", encoding="utf-8")
+    Library.build(out / "library", handbook_pages(), encoder=None).close()
+    for source in (library, notes):
+        refused = improve(source, out)
+        assert refused.exit_code == 2
+        assert "was not made by suffice improve" in refused.stderr
+        assert "suffice improve LIBRARY --out DIR" in refused.stderr
+    with Library.open(out / "library") as kept:
+        assert len(kept) == PAGES
+
+
+def test_labels_may_be_there_first(handbook: Path, tmp_path: Path) -> None:
+    (tmp_path / "improved").mkdir()
+    (tmp_path / "improved" / "labels.jsonl").write_text("", encoding="utf-8")
+    result = improve(handbook, tmp_path / "improved", "--stage", "questions")
+    assert result.exit_code == 0, result.output
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

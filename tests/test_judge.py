@@ -350,6 +350,21 @@ def test_a_budget_of_money_ends_the_asking() -> None:
     assert len(batch.seen) == 3
 
 
+@pytest.mark.parametrize(
+    "cost", [Cost(money=math.nan), Cost(money=-1.0), Cost(money=math.inf), Cost(tokens=-5)]
+)
+def test_a_cost_that_cannot_be_counted_ends_the_asking_under_a_budget_of_money(cost: Cost) -> None:
+    judge = StandIn(lambda _: Opinion(2.0, cost=cost))
+    gate = judged_gate(judge, money=1.0)
+    first, second = gate.check(QUESTION, HITS), gate.check(QUESTION, HITS)
+    assert first.judged is not None
+    assert "cost" in first.judged.error
+    assert len(judge.seen) == 1
+    assert "cost is unknown" in second.notes[0]
+    assert gate.cascade is not None
+    assert gate.cascade.account["money"] == 0.0
+
+
 def test_without_a_weight_confident_verdicts_are_compared_first() -> None:
     """The judge counts nothing until it has agreed with enough of them."""
     rng = np.random.default_rng(1)

@@ -431,7 +431,8 @@ def test_a_verdict_quotes_needed_hits_those_needed_most_first() -> None:
 def test_a_verdict_notes_what_was_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader_module, "MAX_WINDOWS", 12)  # for speed
     gate = Gate.load()
-    long = [{"id": f"d{at}", "text": f"{at}. {FILLER * 40}"} for at in range(10)]
+    own = [FILLER.replace(".", f", says page {at}.") for at in range(10)]  # no shared sentence
+    long = [{"id": f"d{at}", "text": one * 40} for at, one in enumerate(own)]
     for explain in (True, False):
         verdict = gate.check(QUESTION, long, explain=explain)
         (note,) = verdict.notes

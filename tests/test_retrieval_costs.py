@@ -76,7 +76,9 @@ def test_the_command_measures_what_a_system_finds_and_costs(village: Path, tmp_p
     assert cost.peak_mb is None or cost.peak_mb > 10
     assert RetrievalRun.load(run.save(tmp_path / "again.json")) == run
     assert "costs" not in run.to_json(timings=False)
-    assert retrieval_summary(run)["costs"]["bm25"]["index_s"] == cost.index_s
+    summary = retrieval_summary(run)
+    assert summary["costs"]["bm25"]["index_s"] == cost.index_s
+    assert summary["commit"] == run.commit  # docs/results/runs holds summaries: how old are they?
     (table,) = cost_tables(run)
     assert [row[0] for row in table.rows] == ["bm25", "dense:all-mpnet-base-v2"]
     assert isinstance(cost_figure(run), Points)

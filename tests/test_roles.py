@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from suffice.answering.roles import Agreement, agreement, may_state, polarity, verb_key
+from suffice.answering.clauses import verb_key
+from suffice.answering.roles import Agreement, agreement, may_state, polarity
 
 STATED, UNKNOWN, CONTRADICTED = Agreement
 
@@ -72,6 +73,7 @@ STATED, UNKNOWN, CONTRADICTED = Agreement
         ("Who fixed the bug?", "Kim reported the bug and Lou fixed it.", "Lou", UNKNOWN),
         ("Who visited Rome?", "Vera, who taught Ada, visited Rome.", "Ada", UNKNOWN),
         ("Who visited Rome?", "Vera, who taught Ada, visited Rome.", "Vera", UNKNOWN),
+        ("Who visits Rome?", "Vera, who teaches Ada, visits Rome.", "Ada", UNKNOWN),
         ("Who manages Kim?", "Kim is managed by Lou and manages Ben.", "Ben", UNKNOWN),
         ("Who manages Kim?", "Kim is managed by Lou and manages Ben.", "Lou", STATED),
         ("Who approved the plan?", "The plan was approved by Lee, not by Tom.", "Lee", STATED),
@@ -79,6 +81,7 @@ STATED, UNKNOWN, CONTRADICTED = Agreement
         ("How long may guests stay?", "Guests may not stay longer than 14 days.", "14 days", STATED),
         ("How much is reimbursed for meals?", "Meals are reimbursed up to 40 euros a day.", "40 euros", STATED),
         ("When did Ada die?", "Ada died in 1901.", "1901", STATED),
+        ("Which port does Marten listen on by default?", "By default Marten does its work on port 80.", "port 80", UNKNOWN),
         ("", "Mary taught Ada.", "Mary", UNKNOWN),
         ("Who taught Ada?", "", "Mary", UNKNOWN),
         ("Who taught " + "Ada " * 5000 + "?", "Mary taught Ada. " * 2000, "Mary", UNKNOWN),

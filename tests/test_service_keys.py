@@ -156,3 +156,14 @@ def test_bad_settings_fail_before_anything_listens(words: tuple[str, ...], says:
     code, printed = run("--port", "0", *words)
     assert code == 2
     assert says in printed
+
+
+def test_a_damaged_key_file_fails_before_anything_listens(tmp_path: Path) -> None:
+    """And the error does not quote the whole file."""
+    keys = tmp_path / "keys.json"
+    keys.write_bytes(b"\xda\x30" * 5_000)
+    result = CliRunner().invoke(app, ["serve", "--port", "0", "--keys", str(keys)])
+    assert result.exit_code == 1
+    assert "is not a key file" in result.output
+    assert "hint: restore it" in result.output
+    assert len(result.output) < 1_000

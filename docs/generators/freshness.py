@@ -94,7 +94,7 @@ def freshness_lines(page: Path) -> Iterator[str]:
             run = json.loads(stored.read_text(encoding="utf-8"))
             commit = run.get("commit") or ""
             together.setdefault((commit, module if commit else ""), []).append(name)
-            others |= run["settings"].get("sections of other runs", {}) if commit else {}
+            others |= run.get("settings", {}).get("sections of other runs", {}) if commit else {}
     for (commit, module), names in sorted(together.items(), key=lambda one: not one[0][0]):
         yield freshness_line(names, commit, module)
     for title, commit in others.items():

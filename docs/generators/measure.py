@@ -140,8 +140,15 @@ def count_bridge_gold(data: Path) -> None:
     table = Table("Bridge, quality", columns, tuple(rows))
     settings = {"first": held["first"], "again": held["again"]}
     title = "The bridge retriever, preset quality"
+    sections = (Section("Sets of five", (table,)),)
     study = Study(
-        "bridge-quality", title, models.SEED, settings, files, (Section("Sets of five", (table,)),)
+        "bridge-quality",
+        title,
+        models.SEED,
+        settings,
+        files,
+        sections,
+        commit=held.get("commit"),  # of the run that held them, not of this count
     )
     write_atomically(models.QUALITY, study.to_json())
 

@@ -355,17 +355,17 @@ class Library:
         budget: ExpansionBudget | None = None,
         retriever: str | None = None,
         filter: FilterOption = None,
-        strict: bool = False,
+        strict: bool | None = None,
         extractor: Extractor | None = None,
         today: date | None = None,
         **options: Any,
     ) -> Completion:
         """Search until the gate finds the evidence complete: at most k documents, within a budget.
 
-        `retriever` is by default "bridge", or "bm25" in a library without vectors. `filter` is as
-        in `search_batch`; it applies to every query of the expansion, and with `strict` also to
-        links. The result has each round, its verdict and why the search stopped. For many
-        questions, use `suffice.expand`.
+        `retriever` is by default "bridge", or "bm25" in a library without vectors. `filter` applies
+        to every query of the expansion, and if it is strict also to links. As in `filtered`, a
+        filter that you pass is strict by default, and "auto" is soft. The result has each round,
+        its verdict and why the search stopped. For many questions, use `suffice.expand`.
         """
         _check_question(question, hint="one question a call")
         budget = replace(budget or ExpansionBudget(), documents=k)

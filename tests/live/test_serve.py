@@ -55,6 +55,13 @@ def service(
         yield running
 
 
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+def test_the_address_is_printed_as_a_plain_line(options: tuple[str, ...]) -> None:
+    with serving(*options) as (port, running):
+        assert running.stdout is not None
+        assert f"http://127.0.0.1:{port} " in running.stdout.readline()
+
+
 def test_the_metrics_of_two_workers_add_up(service: tuple[int, Any], token: str) -> None:
     port, running = service
     assert len(workers_of(running)) == 2

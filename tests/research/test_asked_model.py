@@ -1,5 +1,6 @@
 """The language model asks about every group, and no question is judged by a model tuned on it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from suffice_research.training import asked_model  # noqa: E402
 from suffice_research.training.asked_data import AskedQuestion, Document, Group  # noqa: E402
 from suffice_research.training.asked_model import (  # noqa: E402
     AskingModel,
+    Example,
     Tuning,
     ask_all,
     choose_needed,
@@ -98,13 +100,15 @@ def test_questions_are_judged_alike_together_and_alone(model):
 
 def test_every_group_to_learn_from_is_asked_about_and_judged(path, capsys, monkeypatch):
     tuned = []
-    tune = asked_model.tune
+    draw_batches = asked_model.draw_batches
 
-    def recorded(model: AskingModel, groups: list[Group], tuning: Tuning) -> None:
+    def recorded(
+        model: AskingModel, groups: list[Group], tuning: Tuning
+    ) -> Iterator[list[Example]]:
         tuned.append({one.case for one in groups})
-        tune(model, groups, tuning)
+        return draw_batches(model, groups, tuning)
 
-    monkeypatch.setattr(asked_model, "tune", recorded)
+    monkeypatch.setattr(asked_model, "draw_batches", recorded)
     asked = list(ask_all(path, GROUPS, SHORT, most=64))
     assert sorted({one.case for one in asked}) == [7, 8, 9, 10]
     assert len(asked) == 4 * 12

@@ -8,12 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from docs.generators import measure
+from docs.generators import freshness, measure
 from docs.generators.freshness import (
     MARK,
     STORED_RUNS,
     changed_since,
     freshness_line,
+    freshness_lines,
     needed_modules,
     with_freshness,
     without_freshness,
@@ -128,6 +129,16 @@ def test_a_study_is_as_old_as_the_code_that_it_runs() -> None:
     assert changed_since("0" * 40, module) is None
     assert "unknown age" in freshness_line(["loop"], "0" * 40, module)
     assert "unknown age" in freshness_line(["loop"], "", module)
+
+
+def test_a_run_without_settings_says_its_age_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freshness, "RUNS", tmp_path)
+    record = {"level": 0.7, "sources": {}, "commit": "0" * 40}
+    (tmp_path / "answers.json").write_text(json.dumps(record), encoding="utf-8")
+    (line,) = freshness_lines(RESULTS / "answers.md")
+    assert line.startswith("- *Run answers*: at commit 00000000")
 
 
 def test_every_stored_run_has_a_module_and_a_page_that_says_its_age() -> None:

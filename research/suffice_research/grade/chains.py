@@ -3,9 +3,10 @@
     python -m suffice_research.grade.chains CORPUS WORK --data DIR --out counts.json > sheet.jsonl
 
 Every path of the knowledge graph is tried. `counts.json` has the triples, those that lead on (the
-corpus also says something about their object), and, by hops: the paths in the graph, the questions
-that the rules can word, those that pass every check, how many different facts these end at, and how
-many use a missing link. Counts of several corpora are stored in
+corpus also says something about their object), and, by hops: the pairs of pages so far apart that
+each page names the next (a chain cannot be longer, whatever the rules read), the paths in the
+graph, the questions that the rules can word, those that pass every check, how many different facts
+these end at, and how many use a missing link. Counts of several corpora are stored in
 `research/grade_readings/chains.json`, verdicts beside them (`readings show --what chains`).
 """
 
@@ -14,15 +15,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from suffice.benchmark.knowledge_graph import MAX_HOPS, MIN_HOPS, seeded_order
 from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
+from suffice.benchmark.vocabulary import base_title
 from suffice.datasets import load
+from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.storage import BadRecords, read_json_records, write_atomically
+from suffice.text import title_key
 from suffice.types import Document
 from suffice_research.training.sources import ProgressLog, exit_code
 
@@ -62,6 +66,7 @@ def count_chains(
         "documents": len(documents),
         "triples": len(triples),
         "leading on": sum(one.value["object"] in subjects for one in triples),
+        "pages in a row": _by_hops(_pages_in_a_row(documents)),
         "paths": _by_hops(len(one.value["triples"]) for one in paths),
         "questions": _by_hops(one.value["hops"] for one in written),
         "valid": _by_hops(one["hops"] for one in valid),
@@ -70,6 +75,27 @@ def count_chains(
         "dropped": dict(built.dropped),
     }
     return counts, valid
+
+
+def _pages_in_a_row(documents: Sequence[Document]) -> Iterator[int]:
+    """For each pair of pages, how many pages the shortest row has in which each names the next.
+
+    Only names of two words or more that one title has; the last page states the last fact.
+    """
+    titles: dict[str, set[str]] = defaultdict(set)
+    for document in documents:
+        titles[title_key(base_title(document.title))].add(document.title)
+    names = sorted(key for key, same in titles.items() if " " in key and len(same) == 1)
+    named: dict[str, set[str]] = defaultdict(set)
+    for document, found in zip(documents, PhraseMatcher(names).find(one.text for one in documents)):
+        for match in found.matches:
+            named[document.title] |= titles[names[match.phrase]]
+    for start in list(named):
+        reached, frontier = {start}, {start}
+        for pages in range(MIN_HOPS, MAX_HOPS + 1):
+            frontier = {one for page in frontier for one in named.get(page, ())} - reached
+            reached |= frontier
+            yield from [pages] * len(frontier)
 
 
 def _by_hops(hops: Iterator[int]) -> dict[str, int]:

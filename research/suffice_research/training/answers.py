@@ -33,6 +33,7 @@ from suffice.answering.ask import AskPolicy
 from suffice.answering.extractive_reader import passage_from_document
 from suffice.answering.span_reader import Fits, SpanReader
 from suffice.evaluation.metrics import ANSWER_METRICS
+from suffice.evaluation.result_files import source_commit
 from suffice.gate.reader import (
     ANSWER_FILE,
     ANSWER_SIGNS,
@@ -368,7 +369,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     drawn = draw_lists(cases, (TEST, UNSEEN), args.questions)
     judged = read_lists([*drawn, *direction_lists()], args, say)
     found = figures(judged, probabilities(judged, weights), level or AskPolicy().min_probability)
-    found["questions"] = args.questions
+    found |= {"questions": args.questions, "commit": source_commit()}
     if left_out:
         found["left_out"] = left_out
     for name, row in found["sources"].items():

@@ -13,7 +13,7 @@ machine.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -90,12 +90,14 @@ def asking_text(needed: Sequence[int]) -> str:
     return f"Needed: {numbers or 'none'}\nQuestion:"
 
 
-def judging_ids(model: AskingModel, question: str, docs: int) -> tuple[list[int], list[int]]:
+def judging_ids(
+    to_ids: Callable[[str], list[int]], question: str, docs: int
+) -> tuple[list[int], list[int]]:
     """The tokens after the documents, and the positions where the model judges."""
-    ids = model.ids(f"Question: {question}\n")
+    ids = to_ids(f"Question: {question}\n")
     places = []
     for name in (*range(1, docs + 1), "all"):
-        ids += model.ids(f" {name}?")
+        ids += to_ids(f" {name}?")
         places.append(len(ids) - 1)
     return ids, places
 
@@ -125,7 +127,7 @@ def draw_example(
         gone = set(draw.permutation(sorted(needed))[:count].tolist())
         order = [one for one in order if one not in gone] or order
     head = model.ids(document_text([docs[one] for one in order]))
-    ids, places = judging_ids(model, group.question, len(order))
+    ids, places = judging_ids(model.ids, group.question, len(order))
     complete = bool(needed) and needed <= set(order)
     labels = (*(float(one in needed) for one in order), float(complete))
     return Example([*head, *ids], 0, tuple(len(head) + at for at in places), labels)
@@ -134,15 +136,25 @@ def draw_example(
 def draw_batches(
     model: AskingModel, groups: Sequence[Group], tuning: Tuning
 ) -> Iterator[list[Example]]:
-    """An endless stream of batches with examples of similar length."""
+    """An endless stream of batches for tuning."""
+    draw = np.random.default_rng(tuning.seed)
+
+    def examples() -> Iterator[Example]:
+        while True:
+            for at in draw.permutation(len(groups)).tolist():
+                yield draw_example(model, groups[at], tuning.asking, draw)
+
+    return similar_length(examples(), tuning)
+
+
+def similar_length(examples: Iterator[Example], tuning: Tuning) -> Iterator[list[Example]]:
+    """Batches of examples of similar length."""
     draw = np.random.default_rng(tuning.seed)
     pool: list[Example] = []
-    order: list[int] = []
     while True:
         if len(pool) < SHORT_POOL:
             while len(pool) < POOL:
-                order = order or draw.permutation(len(groups)).tolist()
-                one = draw_example(model, groups[order.pop()], tuning.asking, draw)
+                one = next(examples)
                 if len(one.ids) <= tuning.longest:
                     pool.append(one)
             pool.sort(key=lambda example: len(example.ids))
@@ -154,21 +166,21 @@ def draw_batches(
         del pool[start:end]
 
 
-def _padded(rows: Sequence[Sequence[int]], fill: int) -> Tensor:
+def padded(rows: Sequence[Sequence[int]], fill: int) -> Tensor:
     ids = np.full((len(rows), max(map(len, rows))), fill, np.int64)
     for at, row in enumerate(rows):
         ids[at, : len(row)] = row
     return torch.from_numpy(ids).to(DEVICE)
 
 
-def _half_precision() -> torch.autocast:
+def half_precision() -> torch.autocast:
     return torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=DEVICE == "cuda")
 
 
 def losses(model: AskingModel, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
     """The losses of the questions' tokens and of the judgements; 0 if there are none."""
-    with _half_precision():
-        hidden = model.decoder(_padded([one.ids for one in examples], model.end))
+    with half_precision():
+        hidden = model.decoder(padded([one.ids for one in examples], model.end))
     asked = [
         (row, at - 1, one.ids[at])
         for row, one in enumerate(examples)
@@ -183,7 +195,7 @@ def losses(model: AskingModel, examples: Sequence[Example]) -> tuple[Tensor, Ten
     asking = judging = hidden.new_zeros(())
     if asked:
         rows, places, wanted = (torch.tensor(one, device=DEVICE) for one in zip(*asked))
-        with _half_precision():
+        with half_precision():
             logits = model.decoder.logits(hidden[rows, places])
         asking = functional.cross_entropy(logits.float(), wanted)
     if judged:
@@ -193,7 +205,7 @@ def losses(model: AskingModel, examples: Sequence[Example]) -> tuple[Tensor, Ten
     return asking, judging
 
 
-def tune(model: AskingModel, groups: Sequence[Group], tuning: Tuning) -> None:
+def tune(model: AskingModel, batches: Iterator[list[Example]], tuning: Tuning) -> None:
     """Train everything except the token embeddings, until the time is over."""
     started = time.monotonic()
     model.train()
@@ -210,7 +222,7 @@ def tune(model: AskingModel, groups: Sequence[Group], tuning: Tuning) -> None:
         fused=DEVICE == "cuda",
     )
     log = []
-    for step, examples in enumerate(draw_batches(model, groups, tuning)):
+    for step, examples in enumerate(batches):
         spent = time.monotonic() - started
         if spent >= tuning.seconds:
             break
@@ -246,11 +258,11 @@ def judge_lists(
         rows, places = [], []
         for at in some:
             head = model.ids(document_text(lists[at][0]))
-            ids, inside = judging_ids(model, lists[at][1], len(lists[at][0]))
+            ids, inside = judging_ids(model.ids, lists[at][1], len(lists[at][0]))
             rows.append([*head, *ids])
             places.append([len(head) + one for one in inside])
-        with _half_precision():
-            hidden = model.decoder(_padded(rows, model.end))
+        with half_precision():
+            hidden = model.decoder(padded(rows, model.end))
         for row, at in enumerate(some):
             found[at] = model.probabilities(hidden[row, places[row]])
     return found
@@ -373,7 +385,7 @@ def _tuned(
         torch.backends.cuda.enable_cudnn_sdp(False)  # it re-initializes for every shape
     torch.manual_seed(0)
     model = load_model(file)
-    tune(model, learn, tuning)
+    tune(model, draw_batches(model, learn, tuning), tuning)
     print_figures(model, groups, figures)
     if DEVICE == "cuda":
         model.decoder.to(torch.bfloat16)
@@ -398,7 +410,7 @@ def judge(
     """The questions of each group with their probabilities."""
     flat = [(group, one) for group, row in zip(groups, asked, strict=True) for one in row]
     tails, places = zip(
-        *(judging_ids(model, one.question, len(group.docs)) for group, one in flat), strict=True
+        *(judging_ids(model.ids, one.question, len(group.docs)) for group, one in flat), strict=True
     )
     heads = [model.ids(document_text(group.docs)) for group in groups]
     width = max(map(len, tails))

@@ -29,9 +29,10 @@ __all__ = [
     "HitList",
     "Pack",
     "collate",
-    "draw_batch",
+    "draw_lists",
     "draw_pair",
     "draw_sentences",
+    "hit_tokens",
     "natural_list",
     "renamed",
     "shuffled_names",
@@ -98,6 +99,7 @@ class HitList:
     answers: Ints  # the same
     answer: int = -1  # NOTHING, SPAN, YES or NO; -1 if unknown
     titled: frozenset[int] = frozenset()  # passages whose title, if shown, is the answer
+    taught: tuple[float, ...] = ()  # what a teacher says: each hit is needed, the list is complete
 
 
 class Pack:
@@ -491,11 +493,23 @@ class Batch:
     answer: Ints  # (lists,)
     needed: Ints  # (lists, SLOTS): 1, 0, or -1 if there is no such hit
     complete: Ints
+    taught_needed: Ints  # the teacher's probabilities, as `needed`; -1 if there is none
+    taught_complete: Ints
     count: Ints
     take: Ints
     put: Ints
     longest: int
     widths: tuple[int, ...]  # longest window, in tokens, in each of GROUPS parts
+
+
+def hit_tokens(pack: Pack, hit: Hit) -> tuple[list[int], list[int]]:
+    """The tokens of a hit's title and text."""
+    text: list[int] = []
+    for number, passage in enumerate(hit.passages):
+        ids = renamed(pack.row("texts", passage), hit.renames).tolist()
+        del ids[slice(*hit.cut)]
+        text += ids[slice(*hit.kept[number])] if hit.kept else ids
+    return renamed(hit.title, hit.renames).tolist(), [*hit.before, *text, *hit.behind]
 
 
 def _title_row(listed: HitList, hit: Hit) -> tuple[list[int], list[int], list[int]]:
@@ -557,8 +571,11 @@ def collate(
     """Lists as padded arrays, with at most `most` windows per list."""
     rows = []  # (window, list, slot, tokens before the text)
     needed = np.full((len(lists), SLOTS), -1, np.int64)
+    taught = np.full((len(lists), SLOTS + 1), -1, np.float32)
     for number, listed in enumerate(lists):
         chosen = draw.permutation(SLOTS)[: len(listed.hits)].tolist()
+        if listed.taught:
+            taught[number, [*chosen, SLOTS]] = listed.taught
         held = 0
         for slot, hit in zip(chosen, listed.hits, strict=False):
             needed[number, slot] = hit.needed
@@ -598,16 +615,16 @@ def collate(
     return Batch(
         ids, types, owner, np.array([row[2] for row in rows]), head, evidence, spans,
         np.array([one.answer for one in lists], np.int64), needed,
-        np.array([one.complete for one in lists], np.int64),
+        np.array([one.complete for one in lists], np.int64), taught[:, :SLOTS], taught[:, SLOTS],
         np.array([one.count for one in lists], np.int64),
         take, put, longest, tuple(int(one) for one in ends),
     )  # fmt: skip
 
 
-def draw_batch(
+def draw_lists(
     pack: Pack, pools: Mapping[str, Ints], windows: int, draw: np.random.Generator,
     weights: Mapping[str, float] = WEIGHTS,
-) -> Batch:  # fmt: skip
+) -> list[HitList]:  # fmt: skip
     """Pairs of lists with about this many windows in all; all have the same number of hits."""
     every = np.concatenate([pool for pool in pools.values() if len(pool)])
     pools = {**pools, SENTENCES: every}
@@ -624,8 +641,7 @@ def draw_batch(
         elif size > 1 or len(pack.row("needed", case)) <= 1:
             lists += draw_pair(pack, case, size, draw, change=True)
     ordered = draw.random(len(lists)) < ORDERED
-    lists = [
+    return [
         with_orders(pack, one, draw) if some else one
         for one, some in zip(lists, ordered, strict=True)
     ]
-    return collate(pack, lists, draw)

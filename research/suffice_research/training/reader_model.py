@@ -13,7 +13,7 @@ upper layers can tell hits apart at a quarter of the cost. The outputs are
     relevance  for each window, the score of the cross-encoder that the student starts from, so
                that the reader does not forget its pretraining
 
-The student starts from ms-marco-MiniLM-L-12-v2, the teacher from all-mpnet-base-v2.
+It starts from ms-marco-MiniLM-L-12-v2.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["CrossEncoder", "Outputs", "Reader", "Shape", "load_minilm", "load_mpnet"]
+__all__ = ["CrossEncoder", "Outputs", "Reader", "Shape", "load_minilm"]
 
 BLOCK, SLOTS, COUNTS, ANSWERS = 4, 32, 6, 4
 
@@ -41,7 +41,6 @@ class Shape:
     joint: int = 4
     vocabulary: int = 30522
     positions: int = 512
-    relative: bool = False  # mpnet: a bias per distance instead of token types
     relu: bool = True  # a ninth faster than gelu on a CPU
     epsilon: float = 1e-12
     dropout: float = 0.1
@@ -93,8 +92,7 @@ class Reader(nn.Module):  # type: ignore[misc]
         size = shape.hidden
         self.words = nn.Embedding(shape.vocabulary, size)
         self.positions = nn.Embedding(shape.positions, size)
-        self.types = None if shape.relative else nn.Embedding(2, size)
-        self.distances = nn.Embedding(32, shape.heads) if shape.relative else None
+        self.types = nn.Embedding(2, size)
         self.norm = nn.LayerNorm(size, eps=shape.epsilon)
         self.pair = nn.ModuleList(Layer(shape) for _ in range(shape.pair))
         self.joint = nn.ModuleList(Layer(shape) for _ in range(shape.joint))
@@ -165,7 +163,7 @@ class Reader(nn.Module):  # type: ignore[misc]
             some, kinds = some[:, :most], kinds[:, :most]
             present = some > 0
             x = self._embed(some, kinds)
-            mask = self._mask(present, x.dtype)
+            mask = present[:, None, None, :]
             for layer in self.pair:
                 x = layer(x, mask)
             yield x, present
@@ -173,29 +171,8 @@ class Reader(nn.Module):  # type: ignore[misc]
     def _embed(self, ids: Tensor, types: Tensor) -> Tensor:
         tokens = ids.shape[1]
         at = torch.arange(tokens, device=ids.device)
-        if self.types is None:
-            x = self.words(mpnet_ids(ids)) + self.positions(at + 2)
-        else:
-            x = self.words(ids) + self.positions(at) + self.types(types)
+        x = self.words(ids) + self.positions(at) + self.types(types)
         return functional.dropout(self.norm(x), self.shape.dropout, self.training)
-
-    def _mask(self, present: Tensor, kind: torch.dtype) -> Tensor:
-        if self.distances is None:
-            return present[:, None, None, :]
-        tokens = present.shape[1]
-        at = torch.arange(tokens, device=present.device)
-        bias = self.distances(_buckets(at[None, :] - at[:, None])).permute(2, 0, 1)[None]
-        if torch.is_autocast_enabled():
-            kind = torch.get_autocast_dtype(present.device.type)
-        return bias.to(kind).masked_fill(~present[:, None, None, :], -1e4)
-
-
-def mpnet_ids(ids: Tensor) -> Tensor:
-    """Ids of BERT's vocabulary in that of mpnet, which has four more words in front."""
-    shifted = ids + 4
-    shifted = torch.where(ids == 0, 1, shifted)
-    shifted = torch.where(ids == 101, 0, shifted)
-    return torch.where(ids == 102, 2, shifted)
 
 
 def pool(x: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
@@ -208,38 +185,24 @@ def pool(x: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([x[:, :1], means.to(x.dtype)], 1), torch.cat([present[:, :1], total > 0], 1)
 
 
-def _buckets(distance: Tensor) -> Tensor:
-    """As in T5 and mpnet: 32 buckets, up to a distance of 128."""
-    n = -distance
-    found = (n < 0).to(torch.long) * 16
-    n = n.abs()
-    large = 8 + (torch.log(n.float().clamp(min=1) / 8) / np.log(128 / 8) * 8).to(torch.long)
-    return found + torch.where(n < 8, n, large.clamp(max=15))
-
-
-# ---- weights of the bases
+# ---- weights of the base
 
 _BERT = {
     "attention.self.query": "query", "attention.self.key": "key", "attention.self.value": "value",
     "attention.output.dense": "out", "attention.output.LayerNorm": "norm",
     "intermediate.dense": "up", "output.dense": "down", "output.LayerNorm": "final",
 }  # fmt: skip
-_MPNET = _BERT | {
-    "attention.attn.q": "query", "attention.attn.k": "key", "attention.attn.v": "value",
-    "attention.attn.o": "out", "attention.LayerNorm": "norm",
-}  # fmt: skip
 
 
 def _load(
-    model: Reader, weights: Mapping[str, Tensor], names: Mapping[str, str], prefix: str,
-    pair: Sequence[int], joint: Sequence[int],
-) -> None:  # fmt: skip
+    model: Reader, weights: Mapping[str, Tensor], pair: Sequence[int], joint: Sequence[int]
+) -> None:
     found = {}
     for stage, layers in (("pair", pair), ("joint", joint)):
         for number, layer in enumerate(layers):
-            for old, new in names.items():
+            for old, new in _BERT.items():
                 for kind in ("weight", "bias"):
-                    key = f"{prefix}encoder.layer.{layer}.{old}.{kind}"
+                    key = f"bert.encoder.layer.{layer}.{old}.{kind}"
                     if key in weights:
                         found[f"{stage}.{number}.{new}.{kind}"] = weights[key]
     pairs = {
@@ -248,11 +211,9 @@ def _load(
         "norm.bias": "LayerNorm.bias",
     }  # fmt: skip
     for new, old in pairs.items():
-        key = f"{prefix}embeddings.{old}"
+        key = f"bert.embeddings.{old}"
         if key in weights and new in model.state_dict():
             found[new] = weights[key]
-    if model.distances is not None:
-        found["distances.weight"] = weights[f"{prefix}encoder.relative_attention_bias.weight"]
     left = model.load_state_dict({k: v.float() for k, v in found.items()}, strict=False)
     lost = [
         name
@@ -286,23 +247,5 @@ def load_minilm(
     weights: Mapping[str, Tensor], pair: Sequence[int], joint: Sequence[int], **shape: float
 ) -> Reader:
     model = Reader(Shape(pair=len(pair), joint=len(joint), **shape))  # type: ignore[arg-type]
-    _load(model, weights, _BERT, "bert.", pair, joint)
-    return model
-
-
-def load_mpnet(weights: Mapping[str, Tensor], pair: Sequence[int], joint: Sequence[int]) -> Reader:
-    shape = Shape(
-        768,
-        12,
-        3072,
-        len(pair),
-        len(joint),
-        vocabulary=30527,
-        positions=514,
-        relative=True,
-        relu=False,
-        epsilon=1e-5,
-    )
-    model = Reader(shape)
-    _load(model, weights, _MPNET, "", pair, joint)
+    _load(model, weights, pair, joint)
     return model

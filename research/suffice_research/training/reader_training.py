@@ -1,10 +1,9 @@
 """Train a reader on a GPU: `python -m suffice_research.training.reader_training --help`.
 
-First the teacher (mpnet), then the student (MiniLM), which learns from both labels and teacher,
-each for a given number of steps. It needs only torch and numpy: copy this file, `reader_lists.py`,
-`reader_model.py` and `reader_weights.py` to the training machine, in a folder with the name of
-their package. It writes `teacher-N.npz` and `student-N.npz`, without the word embeddings, which
-stay the base's. `reader_export` turns the student into the shipped reader.
+It learns from labels, and from what a teacher says of drawn lists (`reader_teacher`). It needs only
+torch and numpy: copy this file, `reader_lists.py`, `reader_model.py` and `reader_weights.py` to the
+training machine, in a folder with the name of their package. It writes `student-N.npz`, without the
+word embeddings, which stay the base's. `reader_export` turns them into the shipped reader.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from suffice_research.training.reader_lists import (
     HitList,
     Pack,
     collate,
-    draw_batch,
+    draw_lists,
     draw_pair,
     natural_list,
 )
@@ -37,35 +38,80 @@ from suffice_research.training.reader_model import (
     Outputs,
     Reader,
     load_minilm,
-    load_mpnet,
 )
 from suffice_research.training.reader_weights import JOINT, PAIR, read_weights, write_weights
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-TEACHER_PAIR, TEACHER_JOINT = tuple(range(10)), (8, 9, 10, 11)
 LEARN, STACK, TEST, UNSEEN = range(4)
 JUDGED = ((LEARN, "learn"), (TEST, "test"), (UNSEEN, "unseen"))
-FROM_BASE = {"words", "positions", "types", "distances", "norm", "pair", "joint"}
+FROM_BASE = {"words", "positions", "types", "norm", "pair", "joint"}
 WARM_STEPS = 120
 SMOOTHING = 0.03  # of the labels
+TAUGHT_STEPS = 2  # one step in so many has the lists that the teacher has read
+TAUGHT = 0.6  # weight of the teacher's word beside the label
 RELEVANCE_STEPS = 3  # the cross-encoder runs at one step in so many: it takes a third of a step
 
 
 # ---- batches
 
 
+def pools_of(pack: Pack) -> dict[str, np.ndarray]:
+    """The cases to learn from, by source."""
+    sources = sorted({name.split("/")[0] for name in pack.names})
+    return {name: pack.cases_of(LEARN, name) for name in sources}
+
+
+class Taught:
+    """Lists that a teacher has read, with its probabilities: the file that `reader_teacher` writes.
+
+    Lists are drawn again from the same pack and seed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with np.load(path) as file:
+            self.seed, self.windows = int(file["seed"]), int(file["windows"])
+            self.lists, self.sizes = file["lists"], file["sizes"]  # per step; values per list
+            self.p = file["p"].astype(np.float64)
+        self.ends = np.cumsum(self.sizes)
+        self.firsts = np.r_[0, np.cumsum(self.lists)]
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    def draw(self, pack: Pack, pools: Mapping[str, np.ndarray], step: int) -> list[HitList]:
+        lists = draw_lists(pack, pools, self.windows, np.random.default_rng([self.seed, step]))
+        first, end = self.firsts[step : step + 2].tolist()
+        if [len(one.hits) + 1 for one in lists] != self.sizes[first:end].tolist():
+            raise SystemExit("the teacher has read other lists: was the pack made again?")
+        return [
+            replace(one, taught=tuple(self.p[at - size : at].tolist()))
+            for one, at, size in zip(
+                lists, self.ends[first:end].tolist(), self.sizes[first:end].tolist(), strict=True
+            )
+        ]
+
+
 class _Batches(IterableDataset):  # type: ignore[misc]
-    def __init__(self, pack: Pack, windows: int, steps: int, seed: int) -> None:
+    def __init__(
+        self, pack: Pack, windows: int, steps: int, seed: int, taught: Taught | None
+    ) -> None:
         self.pack, self.windows, self.steps, self.seed = pack, windows, steps, seed
-        sources = {name.split("/")[0] for name in pack.names}
-        self.pools = {name: pack.cases_of(LEARN, name) for name in sources}
+        self.pools, self.taught = pools_of(pack), taught
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         info = torch.utils.data.get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
         for step in range(worker, self.steps, workers):
             draw = np.random.default_rng([self.seed, step])
-            yield tensors(draw_batch(self.pack, self.pools, self.windows, draw))
+            yield tensors(collate(self.pack, self._lists(step, draw), draw))
+
+    def _lists(self, step: int, draw: np.random.Generator) -> list[HitList]:
+        if self.taught is None or step % TAUGHT_STEPS:
+            return draw_lists(self.pack, self.pools, self.windows, draw)
+        lists: list[HitList] = []
+        while sum(max(len(one.hits), 2) for one in lists) < self.windows:
+            lists += self.taught.draw(self.pack, self.pools, int(draw.integers(len(self.taught))))
+        return lists
 
 
 def tensors(batch: Batch) -> dict[str, Any]:
@@ -109,8 +155,10 @@ def _bce(logits: Tensor, wanted: Tensor, held: Tensor, positive: float = 1.0) ->
     return (lost * weight).sum() / weight.sum().clamp(min=1)
 
 
-def _smooth(labels: Tensor) -> Tensor:
-    return labels.float() * (1 - 2 * SMOOTHING) + SMOOTHING
+def _targets(labels: Tensor, taught: Tensor) -> Tensor:
+    """The labels, smoothed, and mixed with what the teacher says if it has read the list."""
+    smooth = labels.float() * (1 - 2 * SMOOTHING) + SMOOTHING
+    return torch.where(taught >= 0, torch.lerp(smooth, taught, TAUGHT), smooth)
 
 
 def relevance_loss(outputs: Outputs, relevance: Tensor) -> Tensor:
@@ -125,11 +173,11 @@ def hard_loss(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
     there = (needed >= 0).float()
     share = there / there.sum(1, keepdim=True).clamp(min=1)
     lost = functional.binary_cross_entropy_with_logits(
-        hits, _smooth(needed.clamp(min=0)), reduction="none"
+        hits, _targets(needed.clamp(min=0), batch["taught_needed"]), reduction="none"
     )
     total = (lost * share).sum(1).mean() * 2
     total = total + 1.5 * functional.binary_cross_entropy_with_logits(
-        outputs.complete, _smooth(complete)
+        outputs.complete, _targets(complete, batch["taught_complete"])
     )
     whole, part = outputs.complete[0::2], outputs.complete[1::2]
     differ = complete[0::2] - complete[1::2]
@@ -173,30 +221,12 @@ def _log_sum(values: Tensor, owner: Tensor, lists: int) -> Tensor:
     return top + torch.log(summed.clamp(min=1e-9))
 
 
-def soft_loss(outputs: Outputs, taught: Outputs, batch: Mapping[str, Any]) -> Tensor:
-    there = (batch["needed"] >= 0).float()
-    share = there / there.sum(1, keepdim=True).clamp(min=1)
-    wanted = torch.sigmoid(hit_logits(taught, batch))
-    lost = functional.binary_cross_entropy_with_logits(
-        hit_logits(outputs, batch), wanted, reduction="none"
-    )
-    total = (lost * share).sum(1).mean() * 2
-    total = total + 1.5 * functional.binary_cross_entropy_with_logits(
-        outputs.complete, torch.sigmoid(taught.complete)
-    )
-    count = functional.softmax(taught.count, -1)
-    total = total + 0.2 * functional.cross_entropy(outputs.count, count)
-    blocks = batch["ids"][:, 1:].reshape(len(batch["ids"]), -1, 4).amax(-1) > 0
-    wanted = torch.sigmoid(taught.evidence)
-    return total + 0.5 * _bce(outputs.evidence, wanted, blocks.float(), 4.0)
-
-
 # ---- training
 
 
 def train(
     model: Reader, pack: Pack, *, steps: int, windows: int, rate: float, seed: int, limit_s: float,
-    base: CrossEncoder | None = None, teacher: Reader | None = None, workers: int = 14,
+    base: CrossEncoder | None = None, taught: Taught | None = None, workers: int = 14,
 ) -> None:  # fmt: skip
     """Train for `steps`, or for `limit_s` if that ends first; the rate falls to zero by then."""
     model.to(DEVICE).train()
@@ -209,7 +239,7 @@ def train(
         groups, weight_decay=0.05, betas=(0.9, 0.98), fused=DEVICE == "cuda"
     )
     loader = DataLoader(
-        _Batches(pack, windows, steps, seed), batch_size=None, num_workers=workers,
+        _Batches(pack, windows, steps, seed, taught), batch_size=None, num_workers=workers,
         prefetch_factor=8 if workers else None, pin_memory=DEVICE == "cuda",
     )  # fmt: skip
     started, recent, tokens = time.perf_counter(), [], 0
@@ -224,11 +254,6 @@ def train(
             with torch.no_grad(), torch.autocast(DEVICE, dtype=torch.bfloat16):
                 relevance = base(batch["ids"], batch["types"], batch["widths"]).float()
             loss = loss + 0.8 * relevance_loss(outputs, relevance)
-        if teacher is not None:
-            with torch.inference_mode():
-                taught = run(teacher, batch)
-            taught = Outputs(*(x.clone() for x in taught))
-            loss = 0.5 * loss + 0.7 * soft_loss(outputs, taught, batch)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -257,8 +282,30 @@ def auroc(scores: np.ndarray, labels: np.ndarray) -> float:
     return float((ranks[labels > 0].sum() - good * (good + 1) / 2) / (good * (len(labels) - good)))
 
 
-def judge(model: Reader, pack: Pack, part: int, *, most: int = 400) -> dict[str, dict[str, float]]:
-    """AUROC of completeness by source, on drawn lists and on BM25's hits."""
+def read_lists(
+    model: Reader, pack: Pack, lists: Sequence[HitList], draw: np.random.Generator
+) -> tuple[list[float], list[tuple[float, int]]]:
+    """The log-odds that each list is complete; for each hit whether it is needed, and the label."""
+    complete: list[float] = []
+    hits: list[tuple[float, int]] = []
+    for start in range(0, len(lists), 32):
+        batch = to_device(tensors(collate(pack, lists[start : start + 32], draw)))
+        with torch.inference_mode():
+            outputs = run(model, batch)
+        complete += outputs.complete.cpu().tolist()
+        needed = batch["needed"].cpu().numpy()
+        logits = hit_logits(outputs, batch).cpu().numpy()
+        hits += zip(logits[needed >= 0].tolist(), needed[needed >= 0].tolist(), strict=True)
+    return complete, hits
+
+
+def judge(
+    read: Callable[..., tuple[list[float], list[tuple[float, int]]]], pack: Pack, part: int, *,
+    most: int = 400,
+) -> dict[str, dict[str, float]]:  # fmt: skip
+    """AUROC of completeness by source, on drawn lists and on BM25's hits. `read` takes lists and a
+    generator, see `read_lists`.
+    """
     figures: dict[str, dict[str, float]] = {}
     groups = dict.fromkeys(
         name if part == UNSEEN else name.split("/")[0] for name in pack.names
@@ -280,19 +327,10 @@ def judge(model: Reader, pack: Pack, part: int, *, most: int = 400) -> dict[str,
                     lists += draw_pair(pack, case, int(draw.integers(1, 11)), draw)
                 else:
                     lists.append(natural_list(pack, case, 10, draw, style=title))
-            scores, wanted, hits, marks = [], [], [], []
-            for start in range(0, len(lists), 32):
-                batch = to_device(tensors(collate(pack, lists[start : start + 32], draw)))
-                with torch.inference_mode():
-                    outputs = run(model, batch)
-                scores += outputs.complete.cpu().tolist()
-                wanted += batch["complete"].cpu().tolist()
-                needed = batch["needed"].cpu().numpy()
-                hits += hit_logits(outputs, batch).cpu().numpy()[needed >= 0].tolist()
-                marks += needed[needed >= 0].tolist()
-            got, gold = np.array(scores), np.array(wanted)
+            complete, hits = read(lists, draw)
+            got, gold = np.array(complete), np.array([one.complete for one in lists])
             row[style] = auroc(got, gold)
-            row[f"{style} hits"] = auroc(np.array(hits), np.array(marks))
+            row[f"{style} hits"] = auroc(*np.array(hits).T)
             row[f"{style} bias"] = float((1 / (1 + np.exp(-got))).mean() - gold.mean())
         figures[name] = row
     return figures
@@ -322,14 +360,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pack", type=Path)
     parser.add_argument("--minilm", type=Path, nargs="+", required=True)
-    parser.add_argument("--mpnet", type=Path, nargs="*", default=[])
-    parser.add_argument("--teacher", type=Path, nargs="*", help="teacher-N.npz to start from")
-    parser.add_argument("--teacher-steps", type=int, default=0, help="0: it teaches as it is")
+    parser.add_argument("--taught", type=Path, help="what `reader_teacher` has written")
     parser.add_argument("--start", type=Path, nargs="*", help="student-N.npz of an earlier run")
-    parser.add_argument("--steps", type=int, default=0, help="of the student")
-    parser.add_argument("--windows", type=int, nargs=2, default=(512, 1024))
-    parser.add_argument("--rate", type=float, nargs=2, default=(4e-5, 2e-4))
-    parser.add_argument("--limit", type=float, default=1e9, help="seconds for each training")
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--windows", type=int, default=1024, help="in a batch")
+    parser.add_argument("--rate", type=float, default=2e-4)
+    parser.add_argument("--limit", type=float, default=1e9, help="seconds of training")
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument("--most", type=int, default=400)
@@ -341,35 +377,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     pack = Pack(args.pack)
     minilm = weights_of(args.minilm)
     base = CrossEncoder(minilm).to(DEVICE).eval()
-    options = {
-        "seed": args.seed, "limit_s": args.limit, "workers": args.workers, "base": base
-    }  # fmt: skip
+    student = load_minilm(minilm, PAIR, JOINT)
+    if args.start:
+        student.load_state_dict(weights_of(args.start), strict=False)
+    train(
+        student, pack, steps=args.steps, windows=args.windows, rate=args.rate, seed=args.seed,
+        limit_s=args.limit, base=base, taught=Taught(args.taught) if args.taught else None,
+        workers=args.workers,
+    )  # fmt: skip
+    write_weights(learned(student), args.out / "student", small=False)
     figures: dict[str, object] = {}
-    teacher = None
-    if args.teacher_steps or args.teacher:
-        teacher = load_mpnet(weights_of(args.mpnet), TEACHER_PAIR, TEACHER_JOINT)
-        if args.teacher:
-            teacher.load_state_dict(weights_of(args.teacher), strict=False)
-        if args.teacher_steps:
-            train(teacher, pack, steps=args.teacher_steps, windows=args.windows[0],
-                  rate=args.rate[0], **options)  # fmt: skip
-            write_weights(learned(teacher), args.out / "teacher")
-            for part, name in JUDGED:
-                figures[f"teacher {name}"] = judge(teacher, pack, part, most=args.most)
-                print("teacher", name)
-                show(figures[f"teacher {name}"])  # type: ignore[arg-type]
-        teacher.to(DEVICE).eval()
-    if args.steps:
-        student = load_minilm(minilm, PAIR, JOINT)
-        if args.start:
-            student.load_state_dict(weights_of(args.start), strict=False)
-        train(student, pack, steps=args.steps, windows=args.windows[1], rate=args.rate[1],
-              teacher=teacher, **options)  # fmt: skip
-        write_weights(learned(student), args.out / "student", small=False)
-        for part, name in JUDGED:
-            figures[f"student {name}"] = judge(student, pack, part, most=args.most)
-            print("student", name)
-            show(figures[f"student {name}"])  # type: ignore[arg-type]
+    for part, name in JUDGED:
+        found = judge(partial(read_lists, student, pack), pack, part, most=args.most)
+        print(name)
+        show(found)
+        figures[name] = found
     (args.out / "figures.json").write_text(json.dumps(figures))
 
 

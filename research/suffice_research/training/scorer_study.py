@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from suffice.datasets import load
+from suffice.evaluation.result_files import source_commit
 from suffice.gate.model import trees_to_onnx
 from suffice.integrations.onnx import bge_small
 from suffice.numeric import log_odds_array
@@ -456,7 +457,8 @@ def main() -> None:
     }
     np.savez(given.out / "weights.npz", **weights)
     (given.out / "reader.onnx").write_bytes(reader)
-    (given.out / "held.json").write_text(json.dumps(held) + "\n", encoding="utf-8")
+    record = {"commit": source_commit(), "sets": held}
+    (given.out / "held.json").write_text(json.dumps(record) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
     span_reader        find the answer with the gate's transformer
     extractive_reader  find it by rules, for gates without a transformer; `answer_type` finds spans
     roles              who did what to whom: whether a sentence contradicts its answer
+    clauses            its grammar: verb forms, voice, and a question as a clause with a gap
     review             whether to trust an answer
 
     budget             spending limits, and the metered model

@@ -29,6 +29,12 @@ class Prices:
     tokens_in: float = 0.0
     tokens_out: float = 0.0
 
+    def __post_init__(self) -> None:
+        for name, value in {"price_in": self.tokens_in, "price_out": self.tokens_out}.items():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (number and 0 <= value < math.inf):
+                raise InputError(f"budget: {name} is {value!r}, expected a number of at least 0")
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -52,7 +58,6 @@ class Budget:
         check_whole(**{name: value for name, value in limits.items() if value is not None})
         check_whole(1, documents=self.documents)
         check_amounts(seconds=self.seconds, money=self.money)
-        check_amounts(price_in=self.prices.tokens_in, price_out=self.prices.tokens_out)
         if self.money is not None and self.prices == Prices():
             raise InputError(
                 "a budget of money needs the prices of a million tokens",
@@ -113,10 +118,7 @@ class Usage:
                 raise ModelError("it did not return one text")
             return answers[0]
         finally:
-            counted = getattr(model, "last_tokens", None)  # None: the server did not report them
-            if counted is None:
-                counted = estimate_tokens(prompt), estimate_tokens("".join(answers))
-            self.last = int(counted[0]), int(counted[1])
+            self.last = count_tokens(model, prompt, "".join(answers))
             self.calls += 1
             self.tokens_in += self.last[0]
             self.tokens_out += self.last[1]
@@ -219,6 +221,20 @@ class MeteredModel:
 
 def estimate_tokens(text: str) -> int:
     return math.ceil(len(text) / CHARS_PER_TOKEN)
+
+
+def count_tokens(model: LanguageModel, prompt: str, answer: str) -> tuple[int, int]:
+    """Input and output tokens of the last call: the model's counts, or estimates without them.
+
+    A model is third-party code: a negative count or NaN would switch the budget off.
+    """
+    try:
+        used_in, used_out = map(int, getattr(model, "last_tokens", None) or ())
+    except (TypeError, ValueError, OverflowError):
+        used_in = used_out = -1
+    if min(used_in, used_out) < 0:
+        return estimate_tokens(prompt), estimate_tokens(answer)
+    return used_in, used_out
 
 
 def call_key(prompt: str, schema: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 
 from suffice.benchmark.claims import PageIndex
-from suffice.benchmark.open_relations import is_functional
+from suffice.benchmark.open_relations import is_event, is_functional
 from suffice.benchmark.relation_words import type_noun, with_article, words_of
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.triples import Relation, get_relation
@@ -135,6 +135,9 @@ class RuleQuestions:
         *inner, last = path.triples
         # "What did the country that X lies in win?" has more answers than the corpus states.
         if last.phrase and not is_functional(last.relation, last.object_kind):
+            return None
+        # "What happened to the occupation of the place where X died?"
+        if is_event(last.relation, last.phrase, last.object):
             return None
         if last.relation == "profession" and inner and _tells_profession(inner[-1].relation):
             return None

@@ -24,6 +24,7 @@ from suffice.benchmark.vocabulary import (
     KINDS,
     NATIONALITIES,
     RANKS,
+    SEX_OF_NAME,
     SEX_OF_WORD,
     TITLE_NOUNS,
     any_of,
@@ -233,10 +234,12 @@ class PageIndex:
         self.by_title: dict[str, Page] = {}
         self.joined: set[str] = set()  # pairs of words whose "and" belongs to one name
         self._by_key: dict[str, list[str]] = defaultdict(list)
+        self._by_first_word: dict[str, list[str]] = defaultdict(list)
         first_names: dict[str, Counter[str]] = defaultdict(Counter)
         for page in pages:
             if page.title and page.title not in self.by_title:
                 self._by_key[title_key(page.title)].append(page.title)
+                self._by_first_word[page.title.split()[0]].append(page.title)
             if page.title and (page.title not in self.by_title or page.kind):
                 self.by_title[page.title] = page
             self.joined.update(re.findall(r"[A-Z][\w-]+ and [A-Z][\w-]+", page.title))
@@ -258,7 +261,8 @@ class PageIndex:
         """By the page, the rank or the first name; "" if none of them tells."""
         page = self.by_title.get(name)
         by_rank = (RANKS[word] for word in re.split(r"[ ,]+", name) if RANKS.get(word))
-        by_name = self._sex_of_name.get(_first_name(name), "")
+        first = _first_name(name)
+        by_name = self._sex_of_name.get(first) or SEX_OF_NAME.get(first, "")
         return (page.sex if page else "") or next(by_rank, "") or by_name
 
     def find(self, name: str, kind: str = "", hints: Sequence[str] | None = None) -> str | None:
@@ -279,6 +283,23 @@ class PageIndex:
         if kind == "person" and parenthesis and hints is not None:
             return title if any(word in parenthesis for word in hints) else None
         return title
+
+    def in_full(self, name: str, text: str) -> str:
+        """The person's title that the text has where it has this name, if longer; else the name.
+
+        "the son of John of Ibelin, the Old Lord of Beirut, and": the comma belongs to the title.
+        """
+        at = text.find(name)
+        longer = (
+            title
+            for title in self._by_first_word.get(name.split(" ")[0], ())
+            if len(title) > len(name)
+            and title.startswith(name)
+            and text.startswith(title, at)
+            and re.match(r"\W|$", text[at + len(title) :])
+            and self.kind(title) == "person"
+        )
+        return max(longer, key=len, default=name)
 
 
 def _first_name(name: str) -> str:
@@ -302,9 +323,17 @@ _PRONOUN = re.compile(r"(?P<who>He|She|It)(?= [a-z])|(?P<whose>His|Her|Its)(?= [
 _THE_NOUN = re.compile(r"(?:The|This) (?P<noun>[a-z]+)(?P<whose>'s)?(?= )")
 # "The son of Mark Hanna, he ...", "Directed by Sam Wood, the film ...".
 _APPOSITION = re.compile(
-    r"(?P<what>(?:(?:The|An?) (?:[\w-]+ ){0,2}(?:son|daughter|child) (?:of|to)|"
+    r"(?P<what>(?:(?:(?:The|An?) )?(?:[\w-]+ ){0,5}?(?:[Ss]on|[Dd]aughter|[Cc]hild) (?:of|to)|"
     r"(?:Directed|Written|Produced|Composed)(?: and [a-z]+)? by) [^;]{4,120}?), "
     r"(?:(?P<who>he|she|it)|the (?P<noun>[a-z]+))(?= [a-z])"
+)
+_CHILD_OF = re.compile(
+    r"(?:(?:The|An?) )?(?:[\w-]+ ){0,5}?(?:[Ss]on|[Dd]aughter|[Cc]hild) (?:of|to) "
+)
+# "A member of the Romanov dynasty, she was ...", "Born in Weimar, Duchess Anna was ..."
+_OPENED = re.compile(
+    r"(?P<when>(?:(?:An?|The|Known|Styled|Raised|Educated|As) [^,;.]{3,90}|"
+    r"Born (?:in|on|at|into) [^;.]{1,90}?), )(?P<rest>(?P<who>he|she)?.*)"
 )
 _TITLE_VERB = re.compile(rf"(?:,| {any_of('after_title')}\b|'s |\s?\()")
 
@@ -442,31 +471,61 @@ _ALONE = re.compile(r"(?:[A-Z][\w.’'-]* )*(?P<name>[A-Z][\w-]+)(?![\w-]| [A-Z]
 
 def _standalone(sentence: str, page: Page, *, first: bool, about: bool) -> tuple[str, str]:
     """The sentence's subject, and the sentence with it filled in; "" if the subject is unknown."""
-    name, noun = base_title(page.title), page.noun
+    name = base_title(page.title)
     if not name or page.kind == HEADLINE:
         return "", sentence
     if first and _opens_with(re.sub(r"\([^()]*\)", "", sentence), page.title):
         return page.title, sentence
-    unquoted = sentence.lstrip('"')
-    for lead in dict.fromkeys((name, name.split(",")[0], *_short_names(page))):
-        rest = unquoted[len(lead) :].lstrip('"')
-        if unquoted.startswith(lead) and _TITLE_VERB.match(rest):
-            return page.title, name + rest
+    if (rest := _after_name(sentence.lstrip('"'), page)) is not None:
+        return page.title, name + rest
     if about and (match := _PRONOUN.match(sentence)) and _fits(match.group(), page):
         return page.title, name + ("'s" if match["whose"] else "") + sentence[match.end() :]
+    if (text := _after_parents(sentence, page) or _after_opener(sentence, page, about)) is not None:
+        return page.title, text
+    match = _THE_NOUN.match(sentence)
+    if match and page.noun and match["noun"] in (page.noun, page.kind):
+        return page.title, name + (match["whose"] or "") + sentence[match.end() :]
+    return "", sentence
+
+
+def _after_opener(sentence: str, page: Page, about: bool) -> str | None:
+    """The sentence with the name after its opening words: "In 1902 she", "As a child, she"."""
+    name, noun = base_title(page.title), page.noun
     if match := _LATER.match(sentence):
         pronoun = about and match["who"] and _fits(match["who"].title(), page)
         if pronoun or (noun and match["noun"] == noun):
-            return page.title, match["when"] + name + sentence[match.end() :]
+            return match["when"] + name + sentence[match.end() :]
+    if page.kind == "person" and (match := _OPENED.match(sentence)):
+        if match["who"] and about and _fits(match["who"].title(), page):
+            return match["when"] + name + match["rest"][len(match["who"]) :]
+        if (rest := _after_name(match["rest"], page)) is not None:
+            return match["when"] + name + rest
+    return None
+
+
+def _after_parents(sentence: str, page: Page) -> str | None:
+    """The sentence with the name before what it opens with: "The son of Mark Hanna, he"."""
+    name, noun = base_title(page.title), page.noun
     if match := _APPOSITION.match(sentence):
         pronoun = match["who"] and _fits(match["who"].title(), page)
         if pronoun or (noun and match["noun"] in (noun, page.kind)):
             what = match["what"][0].lower() + match["what"][1:]
-            return page.title, f"{name}, {what},{sentence[match.end() :]}"
-    match = _THE_NOUN.match(sentence)
-    if match and noun and match["noun"] in (noun, page.kind):
-        return page.title, name + (match["whose"] or "") + sentence[match.end() :]
-    return "", sentence
+            return f"{name}, {what},{sentence[match.end() :]}"
+    if page.kind == "person" and _CHILD_OF.match(sentence):
+        for comma in re.finditer(", ", sentence):
+            if (rest := _after_name(sentence[comma.end() :], page)) is not None:
+                return f"{name}, {sentence[0].lower()}{sentence[1 : comma.start()]},{rest}"
+    return None
+
+
+def _after_name(sentence: str, page: Page) -> str | None:
+    """The sentence after the name of the page that it starts with; None if it does not."""
+    name = base_title(page.title)
+    for lead in dict.fromkeys((name, name.split(",")[0], *_short_names(page))):
+        rest = sentence[len(lead) :].lstrip('"')
+        if sentence.startswith(lead) and _TITLE_VERB.match(rest):
+            return rest
+    return None
 
 
 def _stays(sentence: str, page: Page, *, about: bool, named: bool) -> bool:
@@ -481,7 +540,8 @@ def _stays(sentence: str, page: Page, *, about: bool, named: bool) -> bool:
 
 def _short_names(page: Page) -> tuple[str, ...]:
     """Short names for a page's person in later sentences: the surname, or a ruler's first names."""
-    words = without_rank(base_title(page.title).split(",")[0]).split()
+    name = base_title(page.title).split(",")[0]
+    words = without_rank(name).split()
     numbered = len(words) == 2 and re.fullmatch(r"[IVX]+", words[1])  # Gothelo I
     ranked = len(words) == 1 and words[0] != base_title(page.title).split(",")[0]  # Sultan Cem
     if page.kind == "person" and (numbered or ranked):
@@ -490,10 +550,12 @@ def _short_names(page: Page) -> tuple[str, ...]:
         return ()
     if "of" in words[1:]:
         given = words[: words.index("of", 1)]
-        return (" ".join(given), given[0])
+        return (name.split(" of ")[0], " ".join(given), given[0])
+    if "the" in words[1:]:  # Edward the Confessor
+        return (" ".join(words[: words.index("the", 1)]),)
     surname = words[-1]
     is_name = len(surname) > 2 and not re.fullmatch(r"[IVX]+|Jr\.?|Sr\.?", surname)
-    return (surname,) if is_name else ()
+    return (surname, " ".join(words[:-1])) if is_name else ()
 
 
 def _fits(pronoun: str, page: Page) -> bool:

@@ -21,11 +21,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from suffice.benchmark.claims import PageIndex
+from suffice.benchmark.claims import Page, PageIndex
 from suffice.benchmark.open_relations import KIN, LITERALS, SAID, inverse, is_functional, kind_of
 from suffice.benchmark.stage_protocols import Claim, Equivalence, ReasoningPath, Triple
 from suffice.benchmark.triples import alternative_names, get_relation
-from suffice.benchmark.vocabulary import ORGANISATIONS, RANKS, base_title, without_rank
+from suffice.benchmark.vocabulary import KINDS, ORGANISATIONS, RANKS, base_title, without_rank
 from suffice.datasets.gold import draw_key
 from suffice.errors import MissingExtraError
 from suffice.protocols import Encoder, Progress
@@ -416,8 +416,18 @@ def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
         if match and get_relation(one.relation).object == "date":
             years[one.subject, one.relation] = int(match.group())
     stated = {(one.subject, one.object) for one in kept}
-    kept = [one for one in kept if _is_possible(one, years, pages, stated)]
+    possible = [one for one in kept if _is_possible(one, years, pages, stated)]
+    kept = _without_namesakes(possible, set(kept) - set(possible))
     return KnowledgeGraph([*kept, *_led_back(kept, pages)])
+
+
+def _without_namesakes(triples: Sequence[Triple], impossible: Collection[Triple]) -> list[Triple]:
+    """The triples without those that a short name has only as the mirror of an impossible name."""
+    facts = {(one.claim_id, one.relation) for one in impossible if one.link == "context"}
+    short = {
+        one.object for one in triples if not one.link and (one.claim_id, one.relation) in facts
+    }
+    return [one for one in triples if one.link != "context" or one.subject not in short]
 
 
 def _led_back(triples: Iterable[Triple], pages: PageIndex) -> Iterator[Triple]:
@@ -448,20 +458,37 @@ def _is_possible(
     if page is None or page.kind != "person":
         return True
     relation = get_relation(triple.relation)
-    if relation.trades and not re.search(relation.trades, page.defined):
+    # "American motion picture pioneer" names no trade that another person would have.
+    if relation.trades and not re.search(relation.trades, page.defined) and _has_trade(page):
         return False
     if relation.years is None:
         return True
     date, least, most = relation.years
-    first, second = years.get((triple.subject, date)), years.get((triple.object, "birth date"))
+    first = years.get((triple.subject, date))
+    if first is None and date == "birth date":
+        first = _title_year(triple.subject)
+    second = years.get((triple.object, "birth date")) or _title_year(triple.object)
     if first is None or second is None:
+        if _title_year(triple.object) is not None:
+            return False  # others have the name, and nothing says that this one is meant
         # Two plain words can be anyone's name; ranks, places and numbers identify one person.
-        known = re.search(r",| of |[IVX]{2,}|\d", triple.object) is not None
+        known = re.search(r",| (?:of|the|mac|ibn|bin) |[IVX]{2,}|\d", triple.object) is not None
+        known = known or " " not in triple.object
         known = (
             known or base_title(triple.object).split()[-1] == base_title(triple.subject).split()[-1]
         )
         return relation.trades != "" or known or (triple.object, triple.subject) in stated
     return least <= first - second <= most
+
+
+def _title_year(title: str) -> int | None:
+    """The first year in a title's parenthesis: 1762 in "Maria Theresa (1762–1770)"."""
+    match = re.search(r"\b[12]?\d{3}\b", title[len(base_title(title)) :])
+    return int(match.group()) if match else None
+
+
+def _has_trade(page: Page) -> bool:
+    return any(KINDS.get(word) == "person" for word in tokens(page.defined))
 
 
 # ------------------------------------------------------------------------------------------- paths

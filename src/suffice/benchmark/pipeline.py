@@ -45,7 +45,7 @@ from suffice.benchmark.knowledge_graph import (
 )
 from suffice.benchmark.lookalikes import look_alike, other_subjects
 from suffice.benchmark.news_questions import write_news_questions
-from suffice.benchmark.stage_cache import StageCache, json_line
+from suffice.benchmark.stage_cache import StageCache, check_folder, json_line
 from suffice.benchmark.stage_protocols import (
     Claim,
     ClaimExtractor,
@@ -77,7 +77,6 @@ FORMS = (
     "single", "chain", "comparison", "bridge", "intersection", "condition", "yes_no", "news"
 )  # fmt: skip
 MIN_DOCUMENTS = 2
-_WRITTEN = ("documents.jsonl", "questions.jsonl", "twins.jsonl")
 Records = list[dict[str, Any]]
 
 
@@ -168,6 +167,11 @@ def build_benchmark(
     return builder.build(documents)
 
 
+def check_out(out: Path) -> None:
+    """InputError if the folder holds anything but a benchmark."""
+    check_folder(out, "grade", "suffice grade CORPUS --out DIR", may_hold=("answers.db",))
+
+
 # Stages that process one block at a time, wherever the block runs.
 
 
@@ -200,11 +204,7 @@ class _Builder:
         self._cache = StageCache(self.out)
 
     def build(self, documents: Iterable[Document]) -> Benchmark:
-        written = any((self.out / name).exists() for name in _WRITTEN)
-        if self.out.is_file() or (written and not (self.out / "stages").exists()):
-            raise InputError(
-                f"{self.out} exists and is not a benchmark", hint="give --out another folder"
-            )
+        check_out(self.out)
         self._corpus(documents)
         corpus = list(load_documents(self.out / "documents.jsonl", BadRecords(), empty_ok=True))
         pages = PageIndex(parse_pages(corpus).values(), corpus)

@@ -60,7 +60,10 @@ _COMPANY = re.compile(r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Company|Corporation|Group|plc
 _COUNTED = re.compile(
     r"(?:about |over |up to |at least |at most )?[\d.,]+ (?P<noun>[a-z][a-z -]*s)$"
 )
-_KIN = frozenset("son daughter child brother sister father mother wife husband".split())
+_KIN = frozenset(
+    "son daughter child brother sister father mother wife husband grandfather grandmother grandson "
+    "granddaughter uncle aunt nephew niece stepfather stepmother".split()
+)
 _MONEY = re.compile(r"^[$€£¥]|\b(?:dollars|euros?|EUR|USD|GBP|pounds)\b")
 _DURATION = re.compile(r"\b(?:second|minute|hour|day|week|month|year|ms)s?$")
 
@@ -304,7 +307,7 @@ def _noun_asks(one: Predicate, kind: str) -> tuple[str, ...]:
     noun, be = one.noun, one.be
     if noun.endswith("s") and not noun.endswith(("ss", "us", "is")) and be == "is":
         be = "are"
-    role = noun in ROLES or noun.split()[-1] in ROLES or (noun.isupper() and noun.endswith("O"))
+    role = {noun, noun.split()[-1]} & (ROLES | _KIN) or (noun.isupper() and noun.endswith("O"))
     who = "Who" if kind == "person" or (role and kind in ("", "organisation")) else "What"
     return (
         f"{who} {be} the {noun} of X?",

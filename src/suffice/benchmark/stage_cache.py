@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from suffice.errors import SufficeError
+from suffice.errors import InputError, SufficeError
 from suffice.storage import (
+    MANIFEST,
     new_artefact,
     open_artefact,
     remove_dead_drafts,
     sha256_of,
     write_atomically,
 )
+from suffice.storage.artefacts import read_json
 
 _VERSION = 1
+STAGES_DIR = "stages"
 
 
 class StageCache:
@@ -28,7 +31,7 @@ class StageCache:
     """
 
     def __init__(self, out: Path, command: str = "grade") -> None:
-        self._out, self._kind = out, f"{command}-stage"
+        self._out, self._kind = out, _stage_kind(command)
         self._rebuild = (
             f"run `suffice {command}` again with the same --out; it makes what is missing"
         )
@@ -80,7 +83,7 @@ class StageCache:
         return path
 
     def folder(self, name: str) -> Path:
-        return self._out / "stages" / name
+        return self._out / STAGES_DIR / name
 
     def is_cached(
         self,
@@ -112,6 +115,36 @@ class StageCache:
     def _hashes(self, outputs: Sequence[str]) -> dict[str, str]:
         files = {one: self._out / one for one in outputs}
         return {one: sha256_of(file) for one, file in files.items() if file.exists()}
+
+
+def check_folder(out: Path, command: str, usage: str, *, may_hold: Collection[str] = ()) -> None:
+    """InputError if `out` has files but no stages of this command, which would mix with them.
+
+    `may_hold` names files that may be there before the first stage.
+    """
+    if not out.exists():
+        return
+    names = {one.name for one in out.iterdir()} if out.is_dir() else {out.name}
+    own = {one for one in names if not one.startswith(".")} <= set(may_hold)
+    if (stages := out / STAGES_DIR).is_dir():
+        kinds = {_artefact_kind(one) for one in stages.iterdir() if not one.name.startswith(".")}
+        own = not kinds or _stage_kind(command) in kinds
+    if not own:
+        raise InputError(
+            f"{out} exists and was not made by suffice {command}: its files would be mixed",
+            hint=f"choose a new or empty folder: {usage}",
+        )
+
+
+def _stage_kind(command: str) -> str:
+    return f"{command}-stage"
+
+
+def _artefact_kind(path: Path) -> object:
+    try:
+        return read_json(path / MANIFEST).get("kind")
+    except (OSError, ValueError):
+        return None
 
 
 def json_line(record: Mapping[str, Any]) -> str:

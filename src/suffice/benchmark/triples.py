@@ -130,12 +130,20 @@ def _search(pattern: re.Pattern[str], text: str, page: Page) -> re.Match[str] | 
     return match if match and _of_page(text, match.start(), page) else None
 
 
+# "is the wife of Count Otto and" goes on with the page.
+_KIN_OF = re.compile(
+    r"\b(?:wife|husband|consort|brother|sister|father|mother) of "
+    r"(?:(?!\b(?:who|whose|which|that|when|where)\b)[^;]){3,80}? and (?:the |an? )?(?:[a-z]+ )?$"
+)
+
+
 def _of_page(text: str, at: int, page: Page) -> bool:
     """Whether the sentence is still about the page at this position."""
     before = re.sub(r"\([^()]*\)", "", text[:at])
     name = base_title(page.title)
     found = before.find(name)
     rest = before[found + len(name) :] if found >= 0 else before
+    rest = _KIN_OF.sub("", rest)
     return not _TURNED.search(rest) and not re.search(r"[,;] [A-Z]\w+ *$", rest)
 
 
@@ -178,8 +186,39 @@ def _works(text: str, page: Page, first: bool, joined: Collection[str]) -> Match
             continue
         before = text[: match.start()]
         turned = _OTHER_WORK.search(before[len(base_title(page.title)) :] if first else before)
-        if not turned and '"' not in before[1 + len(page.title) :]:
+        # The page's own title may be in quotes, and a translation of it inside a parenthesis.
+        rest = before.replace(f'"{base_title(page.title)}"', "", 1)
+        if not turned and '"' not in re.sub(r"\([^()]*\)", "", rest[1 + len(page.title) :]):
             yield from _named(relation, text, match.end(), joined)
+
+
+_RELATED = re.compile(
+    r"\b(?P<how>remake of|sequel to|prequel to|followed by)(?: (?:the|an?|its)\b)?"
+    r"(?: (?!and |or |both )[\w’'.-]+){0,6},? ?[\"“](?P<title>[^\"“”]{2,60})[\"”]"
+    r"(?! (?:series|franchise|saga|trilogy)| and )"
+)
+_RELATED_AS = {"remake of": "remake of", "sequel to": "sequel to", "followed by": "sequel"}
+_SOURCE = re.compile(
+    r"\bbased on (?:the|an?|his|her) (?:(?!and |or )[\w’'-]+ ){0,4}?(?:novel|book|play|novella|"
+    r"short story|story|memoir)(?: of (?:the )?same (?:name|title)| [\"“][^\"”]{2,60}[\"”])?"
+    r"(?: written)? by BY".replace("BY", _BY)
+)
+
+
+def _related_works(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    """The work that this one remakes or continues, the next one, and the author of its source."""
+    if page.kind != "film":
+        return
+    found = list(_RELATED.finditer(text))
+    relation = _RELATED_AS.get(found[0]["how"]) if len(found) == 1 else None
+    if relation:
+        title = found[0]["title"].strip(" ,.")
+        # A text without its markup repeats a title: "AirportAirport 1975".
+        if not _OTHER_WORK.search(text[: found[0].start()]) and not re.search(r"[a-z][A-Z]", title):
+            yield RelationMatch(relation, (title,))
+    match = _SOURCE.search(text)
+    if match and not re.search(r"\bremake\b", text):
+        yield from _named("source author", text, match.end(), joined)
 
 
 _YEAR_OF = re.compile(
@@ -305,12 +344,14 @@ def _born_and_died(text: str, page: Page, first: bool, joined: Collection[str]) 
 _UPPER = r"(?=[^\W\d_a-zß-öø-ÿ])"
 _LOWER = (
     rf"(?:{_NATION} )?"
-    r"(?:(?!(?:of|to|in|at|by|for|from|with|known|appointed|son|daughter|child|member|into|an?)\b)"
+    r"(?:(?!(?:of|to|in|at|as|by|for|from|with|known|appointed|son|daughter|child|member|into|an?)\b)"
     r"[a-z][\w-]*,? )*"
 )
 _CHILD = re.compile(
-    rf"(?P<which>(?:[\w-]+ ){{0,3}})\b(?:son|daughter|child)"
-    rf"(?: and (?:\w+ )?(?:heir|successor|child))?(?:,? born)? (?:of|to) {_LOWER}{_UPPER}"
+    rf"(?P<which>(?:[\w-]+ ){{0,3}})\b(?:son|daughter|child|"
+    rf"of (?:the )?(?:\w+ ){{1,2}}(?:sons|daughters|children))"
+    rf"(?: and (?:\w+ )?(?:heir|successor|child))?(?:,? born)? (?:of|to|from the marriage of) "
+    rf"{_LOWER}{_UPPER}"
 )
 _BORN_TO = re.compile(rf"\bborn (?:in [A-Z\d][\w, -]+? )?to {_LOWER}{_UPPER}")
 _NOT_CHILD = re.compile(
@@ -318,14 +359,15 @@ _NOT_CHILD = re.compile(
     r"|grand(?:son|daughter)"
 )
 _PARENTS_ARE = re.compile(rf"(?:'s|s') parents (?:were|are) {_LOWER}{_UPPER}")
-_PARENT_IS = re.compile(rf"(?:'s|s') (?P<who>father|mother) (?:is|was) {_LOWER}{_UPPER}")
+_PARENT_IS = re.compile(rf"(?:'s|s') (?P<who>father|mother)(?:,| is| was) {_LOWER}{_UPPER}")
+_SUCCEEDED_FATHER = re.compile(rf"\bsucceeded his father,? {_UPPER}")
 _SPOUSE = (
     re.compile(
         r"\b(?:(?:has been|was|is|were|got) married(?: in [12]\d{3})? (?:to|with)|married|wed|"
         rf"by marriage to) (?:(?:her|his) )?{_LOWER}{_UPPER}"
     ),
     re.compile(
-        r"\b(?:the|as|and) (?:wife|consort|queen consort|husband|spouse)(?: and \w+)? of "
+        r"\b(?:the|[Aa]s|and) (?:wife|consort|queen consort|husband|spouse)(?: and \w+)? of "
         rf"{_LOWER}{_UPPER}"
     ),
     re.compile(rf"'s (?:wife|husband)(?: (?:is|was|,))? {_LOWER}{_UPPER}"),
@@ -344,7 +386,9 @@ def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
     text = re.sub(r"\b(?:first|second) cousin,? ", "cousin ", text)  # not "first husband"
     yield from _parents_of(text, page, joined)
     if match := _search(_PARENT_IS, text, page):
-        yield from _named(match["who"], text, match.end(), joined)
+        yield from _named(match["who"], text, match.end(), joined, commas=False)
+    if match := _search(_SUCCEEDED_FATHER, text, page):
+        yield from _named("father", text, match.end(), joined, commas=False)
     if match := _search(_PARENT_OF, text, page):
         yield from _named("child", text, match.end(), joined)
     if not _OFTEN.search(text):
@@ -360,7 +404,10 @@ def _parents_of(text: str, page: Page, joined: Collection[str]) -> Matches:
         if match := _search(trigger, text, page):
             yield from _named(PARENT, text, match.end(), joined, commas=False)
     for match in _CHILD.finditer(text):
-        if not _NOT_CHILD.search(match.group()) and _of_page(text, match.start("which"), page):
+        own = _of_page(text, match.start("which"), page)
+        if "and" in match["which"].split():  # "sister of Nora Vik, and daughter of"
+            own = own or _of_page(text, match.end("which"), page)
+        if own and not _NOT_CHILD.search(match.group()):
             parents = tuple(_named(PARENT, text, match.end(), joined, commas=False))
             yield from parents
             if parents and len(parents[0].objects) == 1:
@@ -373,7 +420,9 @@ _REIGNED = re.compile(
     rf"(?:,? (?:until|to|till) (?:his (?:death|abdication) in |her (?:death|abdication) in )?"
     rf"(?P<last>{_DATE}))?"
 )
-_RULER = re.compile(rf"\b(?:{'|'.join(sorted(word for word in RANKS if word.isalpha()))})\b", re.I)
+# A president or a general does not reign.
+_REIGNING = sorted(word for word, sex in RANKS.items() if sex and word.isalpha())
+_RULER = re.compile(rf"\b(?:{'|'.join(_REIGNING)})\b", re.I)
 _SUCCEEDED_BY = re.compile(
     rf"\bwas succeeded (?:as [^,.;]{{1,40}} )?by (?:(?:his|her) )?{_LOWER}{_UPPER}"
 )
@@ -415,7 +464,7 @@ def _mother(text: str, at: int, joined: Collection[str]) -> Matches:
 
 _FOUNDED = re.compile(rf"\b(?:was |is )?(?:founded|established|formed) (?:in|on) (?P<date>{_DATE})")
 _IN = re.compile(
-    r"\b(?:is|was) (?:an?|the) (?:[\w-]+ ){0,6}?(?:located |situated )?(?:in|on|of) "
+    r"\b(?:is|was) (?:an?|the|one of the) (?:[\w-]+ ){0,6}?(?:located |situated )?(?:in|on|of) "
     r"(?:(?:the )?(?:north|south|east|west|central)[a-z-]* (?:(?:part |region )?of )?)?"
     r"(?=[A-Z]|the [A-Z])"
 )
@@ -440,6 +489,7 @@ def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> 
 def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
     if not first or page.kind not in ("place", "building", "school"):
         return
+    text = re.sub(r" \([^()]*\)", "", text)  # "is a district (bakhsh) in"
     match = _IN.search(text)
     if match is None or "tributary" in match.group():  # a river is not in the river it flows into
         return
@@ -488,8 +538,8 @@ def _role(text: str, page: Page, first: bool, joined: Collection[str]) -> Matche
 
 
 _MATCHERS: tuple[Matcher, ...] = (
-    _works, _released, _work_country, _life, _born_and_died, _family, _reign, _belongings, _places,
-    _nationality, _role,
+    _works, _related_works, _released, _work_country, _life, _born_and_died, _family, _reign,
+    _belongings, _places, _nationality, _role,
 )  # fmt: skip
 
 
@@ -531,6 +581,11 @@ def _place_forms(name: str) -> list[str]:
     return [", ".join(parts[:size]) for size in range(len(parts), 0, -1)]
 
 
+def _is_role(word: str) -> bool:
+    """Whether a person's name may follow the word; names with ranks are merged later."""
+    return word not in RANKS and KINDS.get(word.casefold()) == "person"
+
+
 # "Written by Mira Holt." is about the page.
 _PARTICIPLE_BY = re.compile(r"(?:Written|Maintained) (?:\w+ )?by ")
 
@@ -564,6 +619,9 @@ class RuleTriples:
         for match in match_relations(claim.text, page, first=first, joined=self.pages.joined):
             parents = match.relation == PARENT
             several = len(match.objects) > (2 if parents else 1)
+            if parents or RELATIONS[match.relation].object == "person":
+                full = tuple(self.pages.in_full(name, claim.text) for name in match.objects)
+                match = match._replace(objects=full)
             found = self._parents(match.objects) if parents else self._objects(match, page)
             for relation, name in found:
                 if title_key(name) != title_key(claim.subject) and self._fits(relation, name):
@@ -672,7 +730,9 @@ class RuleTriples:
         if name[:1].islower():
             return self._page(name)
         found = map(self._meant, _place_forms(name))
-        return next((title for title in found if title is not None), name.split(", ")[0])
+        # "William I, Count of Burgundy" is not every William I.
+        short = name if re.match(r"\w+ [IVX]+,", name) else name.split(", ")[0]
+        return next((title for title in found if title is not None), short)
 
     def _fits(self, relation: str, name: str) -> bool:
         """Whether the name can be the object; a person without a page must have two names."""
@@ -724,12 +784,20 @@ class RuleTriples:
         """The title for a name, or for the first of its places; else the name."""
         forms = _place_forms(name) if kind in ("place", "") else [name]
         hints = get_relation(relation).titles
+        if kind == "film":  # "Iron Man" is not "The Iron Man (serial)"
+            return name
         found = (
             self.pages.find(form, kind, hints) if kind else self._meant(form) for form in forms
         )
         known = (title for title in found if title is not None)
         sure = (title for title in known if kind != "place" or self._is_place(title, name))
-        return next(sure, name)
+        return next(sure, (kind == "person" and self._without_role(name)) or name)
+
+    def _without_role(self, name: str) -> str | None:
+        """The title of the person after a role: "New Hampshire Governor Benjamin Pierce"."""
+        words = name.split(" ")
+        roles = [at for at, word in enumerate(words[:-2], 1) if _is_role(word)]
+        return self.pages.find(" ".join(words[roles[-1] :]), "person") if roles else None
 
     def _is_place(self, title: str, name: str) -> bool:
         """Whether a page is the place meant: "Washington, D.C." is not "Washington (state)"."""

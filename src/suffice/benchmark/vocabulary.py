@@ -26,6 +26,8 @@ RANKS: dict[str, str] = {  # rank -> "man", "woman", or "" if it does not tell
 }
 SEX_OF_WORD = dict.fromkeys(_WORDS["men"].split(), "man")
 SEX_OF_WORD |= dict.fromkeys(_WORDS["women"].split(), "woman")
+SEX_OF_NAME = dict.fromkeys(_WORDS["male_names"].split(), "man")
+SEX_OF_NAME |= dict.fromkeys(_WORDS["female_names"].split(), "woman")
 AREAS: tuple[str, ...] = tuple(_WORDS["areas"].split())  # nouns for places that contain others
 TITLE_NOUNS = frozenset(_WORDS["title_nouns"].split())
 GENERIC_HEADINGS = frozenset(" ".join(one.split()) for one in _WORDS["generic_headings"].split(";"))
@@ -46,7 +48,7 @@ def any_of(name: str) -> str:
 _CAPITAL = r"(?:[dl]['’]|al-|el-)?[^\W\d_a-zß-öø-ÿ][\w'’.-]*"
 _SMALL = (
     r"(?:of|the|de'|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y|dos|das|ten|ter|"
-    r"af|av|ap|ben|el|e)"
+    r"af|av|ap|ben|el|e|mac|ingen|bint|no|zum|zur)"
 )
 _NAME = re.compile(rf'{_CAPITAL}(?: (?:{_SMALL} ){{0,3}}{_CAPITAL}| "[^"]{{2,20}}" {_CAPITAL})*')
 _RANK = "|".join(sorted((word for word in RANKS if word.isalpha()), key=len, reverse=True))

@@ -55,7 +55,9 @@ def ask(
     exemplars: Annotated[
         Path | None, Option(help="Example plans for the model: JSON Lines.")
     ] = None,
-    trace: Annotated[Path | None, Option(help="Write the trace to this file: JSON Lines.")] = None,
+    trace: Annotated[
+        Path | None, Option(dir_okay=False, help="Write the trace to this file: JSON Lines.")
+    ] = None,
     replay: Annotated[Path | None, Option(help="Replay traces from a file instead.")] = None,
     json: opt.Json = False,
 ) -> None:
@@ -69,7 +71,8 @@ def ask(
 
     if (question is None) == (replay is None):
         example = f"suffice ask {shlex.quote(library)} 'Who taught the teacher of Ada Lovelace?'"
-        raise InputError("give a question, or --replay FILE", hint=f"for example: {example}")
+        both = "" if question is None else ", not both"
+        raise InputError(f"give a question, or --replay FILE{both}", hint=f"for example: {example}")
     if trace is not None and not trace.parent.is_dir():
         message = f"--trace: the folder {trace.parent} does not exist"
         raise InputError(message, hint="create it, or choose another")

@@ -262,7 +262,7 @@ def expansion(
     encoder: opt.EncoderName = "wordllama",
     limit: opt.Limit = None,
     skip_bad: opt.SkipBad = False,
-    out: Annotated[Path | None, Option(help="Write the study (JSON) here.")] = None,
+    out: Annotated[Path | None, Option(dir_okay=False, help="Write the study (JSON) here.")] = None,
     plot: opt.PlotFile = None,
     seed: opt.Seed = 42,
     json: opt.Json = False,

@@ -66,13 +66,14 @@ def grade(
     """Make a graded multi-hop benchmark from a corpus."""
     from suffice.answering.budget import Budget
     from suffice.benchmark.llm import BudgetedModel, LLMClient, make_llm_stages
-    from suffice.benchmark.pipeline import BenchmarkSettings, Stages, build_benchmark
+    from suffice.benchmark.pipeline import BenchmarkSettings, Stages, build_benchmark, check_out
     from suffice.evaluation.benchmark_files import audit_benchmark, benchmark_report
     from suffice.evaluation.report import require_report_extra
     from suffice.integrations.openai import CachedModel, OpenAIModel
 
     if report:
         require_report_extra()
+    check_out(out)  # before the work
     chosen, counts = tuple(output.parse_list(forms)), (per_hop, per_form, longest)
     settings = BenchmarkSettings(seed, *counts, chosen, twins, encoder, lookalikes)
     data = _open_corpus(corpus_path, corpus, dataset, skip_bad)

@@ -49,9 +49,10 @@ def improve(
 
     Generates questions or asks for labels, adapts the gate, evaluates it and writes a report.
     """
-    from suffice.evaluation.improve import LoopSettings, SearchedCorpus
+    from suffice.evaluation.improve import LoopSettings, SearchedCorpus, check_out
     from suffice.evaluation.improve import improve as run_loop
 
+    check_out(out)  # before the work
     settings = LoopSettings(
         k, preset, questions, labels, ask, stage=stage, restart=restart, seed=seed
     )
@@ -83,6 +84,7 @@ def improve(
 @contextmanager
 def _open_library(name: str, out: Path, progress: Progress, *, quiet: bool) -> Iterator[Library]:
     """The library, or one of this folder of documents, built or updated in `out`."""
+    from suffice.benchmark.stage_cache import STAGES_DIR
     from suffice.engines.qdrant import is_qdrant_address
     from suffice.library import Library
     from suffice.storage import MANIFEST
@@ -101,6 +103,7 @@ def _open_library(name: str, out: Path, progress: Progress, *, quiet: bool) -> I
     if out.resolve().is_relative_to(path.resolve()):
         message = f"{out} is inside {path}: the loop would read its own files as documents"
         raise InputError(message, hint="choose an --out beside it")
+    (out / STAGES_DIR).mkdir(parents=True, exist_ok=True)  # says whose folder this is
     with Library.build(out / "library", (), links=False) as library:
         documents = folder.dataset().documents()
         changes = update_folder(library, folder, documents, progress=progress)

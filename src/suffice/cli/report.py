@@ -23,7 +23,9 @@ def report(
     runs: Annotated[
         list[Path] | None, Argument(help="Files of runs or studies, or their folders.")
     ] = None,
-    out: Annotated[Path | None, Option(help="Write an HTML report here instead.")] = None,
+    out: Annotated[
+        Path | None, Option(dir_okay=False, help="Write an HTML report here instead.")
+    ] = None,
     k: Annotated[int | None, Option(min=1, help="The cut-off for retrieval runs.")] = None,
     shadow: Annotated[
         Path | None, Option(help="Verdict log: show what would have been held back.")

@@ -38,7 +38,10 @@ def search(
     k: Annotated[int, Option(help="How many hits.")] = 10,
     retriever: opt.DefaultRetriever = None,
     filter: opt.MetadataFilter = None,
-    strict: Annotated[bool, Option("--strict", help="Never relax the filter.")] = False,
+    strict: Annotated[
+        bool | None,
+        Option(help="Never relax the filter; default with --complete, unless it is auto."),
+    ] = None,
     gate: Annotated[
         str | None, Option(help="Relax the filter until this gate says answer.")
     ] = None,
@@ -70,8 +73,9 @@ def search(
             )
             wanted = extraction.filter
         if complete:
+            only = extraction is None if strict is None else strict
             completion = lib.complete(
-                text, loaded, k=k, retriever=retriever, filter=wanted, strict=strict, **options
+                text, loaded, k=k, retriever=retriever, filter=wanted, strict=only, **options
             )
             ids = [hit.doc_id for hit in completion.hits]
             documents = dict(zip(ids, lib.get(ids)))
@@ -84,7 +88,13 @@ def search(
                 _show_completion(completion, documents)
             return
         hits = lib.search(
-            text, k=k, retriever=retriever, filter=wanted, strict=strict, gate=loaded, **options
+            text,
+            k=k,
+            retriever=retriever,
+            filter=wanted,
+            strict=bool(strict),
+            gate=loaded,
+            **options,
         )
         documents = {hit.doc_id: hit.document for hit in hits}
     if json:

@@ -116,6 +116,10 @@ def _check_openable(settings: Settings) -> None:
 
     for path in settings.gates.values():
         GateRef.named(path, settings.preset)
+    if settings.keys is not None:
+        from suffice.service.keys import ApiKeys
+
+        ApiKeys(settings.keys).all()
     if settings.report is not None:
         GateRun.load(Path(settings.report))
     if settings.shadow is not None:

@@ -114,7 +114,11 @@ class Folder:
         self.read, self.unread, self.ignored = set(), set(), Counter()
         files = list(self.files(bad))
         if any(file.suffix.lower() == ".pdf" for file in files) and not self._skip_pdf:
-            _import_pypdf()
+            try:
+                _import_pypdf()
+            except MissingExtraError as error:
+                error.hint += ", or leave PDF files out: suffice build --skip-bad"
+                raise
         seen: set[str] = set()
         for file in files:
             path = self.path_of(file)

@@ -314,7 +314,8 @@ def _read(
     if len(examples) < MIN_LABELS:
         raise InputError(
             f"{len(examples)} label{'s' * (len(examples) != 1)}, expected at least {MIN_LABELS}",
-            hint=f"label {MIN_LABELS - len(examples)} more",
+            hint=f"label {MIN_LABELS - len(examples)} more; the same question with the same hits "
+            "counts once",
         )
     encoders = gate.encoders
     if encoders.reader is not None:

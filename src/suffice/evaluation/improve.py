@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from suffice.benchmark.pipeline import BenchmarkSettings, NoQuestionsError, build_benchmark
-from suffice.benchmark.stage_cache import StageCache
+from suffice.benchmark.stage_cache import StageCache, check_folder
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.datasets.labels import Label, read_labels, read_questions, to_examples
 from suffice.errors import InputError, NotReadyError, did_you_mean
@@ -172,6 +172,12 @@ def improve(
     return loop.run()
 
 
+def check_out(out: Path) -> None:
+    """InputError if the folder holds anything but the files of a loop, and labels."""
+    usage = "suffice improve LIBRARY --out DIR"
+    check_folder(out, "improve", usage, may_hold=(LABEL_FILE, LIST_FILE))
+
+
 @dataclass(frozen=True, slots=True)
 class _Example:
     question_id: str
@@ -212,10 +218,7 @@ class _Loop:
     _reader: CachedReader | None = None
 
     def __post_init__(self) -> None:
-        if self.out.exists() and not self.out.is_dir():
-            raise InputError(
-                f"{self.out} is a file, expected a folder", hint="choose another --out"
-            )
+        check_out(self.out)
         for given in filter(None, (self.settings.ask, self.settings.labels)):
             readable_file(given)  # fail before the work
         gate = self.out / GATE_DIR

@@ -900,6 +900,7 @@ def retrieval_summary(run: RetrievalRun) -> dict[str, Any]:
         "n_null": sum(gold == 0 for gold in run.gold),
         "k": list(run.ks),
         "seed": run.seed,
+        "commit": run.commit,
         "settings": dict(run.settings),
         "data": dict(run.data),
         "retrievers": figures,

@@ -11,6 +11,7 @@ hit covers. After these come absent names that the model considers missing evide
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -111,10 +112,15 @@ class FeatureView:
 
     def __getitem__(self, name: str) -> float:
         if name == "need":  # of documents: the same number in every reason
-            if "read_count" in self._column:
-                return self["read_count"]
-            return self["held"] - self["short"]
+            # Without a reader there is only a guess from the question, which is hardly ever 1.
+            return self["read_count"] if "read_count" in self._column else math.nan
         return self._row[self._column[name]]
+
+    @property
+    def and_needed(self) -> str:
+        """A clause about the number of needed documents, if it is known."""
+        need = _count(self["need"])
+        return f", and the question seems to need about {need} documents" if need else ""
 
 
 class Occlusion:
@@ -223,8 +229,7 @@ _FAMILIES: dict[str, tuple[str, tuple[Fact, ...]]] = {
         Fact(0, "content", _count, "the number of words to find is {0}"),
     )),
     "path": ("how likely each of the hits is evidence", (
-        Fact(1, "held", _ONE, "about {0} of the hits look like evidence, "
-             "and the question seems to need about {1[need]:.0f} documents"),
+        Fact(1, "held", _ONE, "about {0} of the hits look like evidence{1.and_needed}"),
         Fact(-1, "need", _count, "the question seems to need about {0} documents, "
              "and about {1[held]:.1f} of the hits look like evidence"),
         Fact(1, "pair", _TWO, "the two likeliest hits are both evidence with a chance of {0}"),

@@ -57,7 +57,7 @@ from suffice.gate.question import (
     title_search_key,
     unique_names,
 )
-from suffice.gate.reader import Reader, Reading, reading_features
+from suffice.gate.reader import MAX_CHARS, Reader, Reading, reading_features
 from suffice.gate.similarity import agreement_features, relevance_features, similarity_features
 from suffice.lexicon import MONTHS
 from suffice.protocols import Encoder, Reranker, component_name
@@ -174,6 +174,7 @@ def featurize(
     other_runs: Sequence[Sequence[NormalizedHits]] | None = None,
 ) -> FeatureBatch:
     """The model input for each question and its hits; `other_runs` only if the model uses them."""
+    given, hits = hits, list(map(drop_shared_sentences, hits, questions))
     pairs = zip(questions, hits, strict=True)
     extractions = [_extract_one(question, one, words) for question, one in pairs]
     batch, evidence = FeatureBatch(hits, questions, extractions), [one.evidence for one in hits]
@@ -193,13 +194,57 @@ def featurize(
         batch = replace(batch.with_extra(SIMILARITY, extra, hit_extra), questions=parsed)
     if other_runs is None:
         return batch
-    return batch.with_extra(AGREEMENT, *agreement_features(hits, other_runs))
+    return batch.with_extra(AGREEMENT, *agreement_features(given, other_runs))
 
 
 def _extract_one(question: ParsedQuestion, hits: NormalizedHits, words: WordTable) -> Extraction:
     documents, scores = hits.documents, [hit.score for hit in hits.evidence.hits]
     texts = [text_with_byline(one) for one in documents]
     return extract(question, [one.title for one in documents], texts, scores, words)
+
+
+MIN_SHARING = 3  # hits with the same sentence, and at least half of the list
+_WITHIN_LINE = re.compile(r"(?<=[.!?])(?=\s)")
+
+
+def drop_shared_sentences(hits: NormalizedHits, question: ParsedQuestion) -> NormalizedHits:
+    """The hits without sentences that at least half of them, and three, share word for word.
+
+    A footer, a greeting or an injected order says nothing about the hit that contains it, but makes
+    the hits look connected. What may be evidence stays: a sentence with a word of the question, a
+    line without the end of a sentence (a heading, a row, "column: value"), and a hit's only text.
+    """
+    documents = hits.documents
+    if len(documents) < MIN_SHARING:
+        return hits
+    texts = [_split_sentences(one.text[:MAX_CHARS]) for one in documents]
+    held = Counter(chain.from_iterable({key for key, _ in text if key} for text in texts))
+    least = max(MIN_SHARING, len(documents) / 2)
+    shared = {key for key, count in held.items() if count >= least and not _asks(question, key)}
+    if not shared:
+        return hits
+    changed = dict(hits.evidence.documents)
+    for document, text in zip(documents, texts, strict=True):
+        kept = [part for key, part in text if key not in shared]
+        if len(kept) < len(text) and (left := "".join(kept).strip()):
+            changed[document.doc_id] = replace(document, text=left + document.text[MAX_CHARS:])
+    return replace(hits, evidence=replace(hits.evidence, documents=changed))
+
+
+def _split_sentences(text: str) -> list[tuple[str, str]]:
+    """The parts of a text in order, each with the key under which it is compared; "" if never."""
+    parts = []
+    for line in text.splitlines(keepends=True):
+        for at, part in enumerate(_WITHIN_LINE.split(line)):
+            is_sentence = at or part.endswith((".", "!", "?"))
+            parts.append((" ".join(part.casefold().split()) if is_sentence else "", part))
+    return parts
+
+
+def _asks(question: ParsedQuestion, sentence: str) -> bool:
+    """Whether the sentence contains a content word of the question."""
+    flat = normalize(encode_text(sentence))
+    return any(stem in flat for stem in question.stems)
 
 
 def reader_input(hits: NormalizedHits) -> tuple[str, list[str], list[str]]:

@@ -30,7 +30,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -68,6 +68,7 @@ GAIN_QUANTILES = 101
 FAILURES_IN_A_ROW, PAUSE = 3, 50  # pause for so many questions after so many failures
 MIN_GAIN = 1e-9  # smaller gains are rounding noise
 NODES = np.array([1.0, 2.0, 4.0, 2.0, 1.0]) / 10  # weights over the interval of p
+INVALID_COST = "the judge's cost is not a finite number of at least 0"
 BY_INTERVAL = 0.01  # small: it only orders the questions without gain at the mean
 
 
@@ -391,6 +392,7 @@ class Cascade:
         self._gains: deque[float] = deque(maxlen=GAIN_WINDOW)
         self._agreement: deque[tuple[float, float]] = deque(maxlen=MAX_AGREEMENT)
         self._failures = self._pause = 0
+        self._cost_known = True
 
     def consult(
         self, lists: Sequence[HitTexts], numbers: GateNumbers, policy: Policy
@@ -446,6 +448,8 @@ class Cascade:
         if self._pause:
             self._pause = max(0, self._pause - count)
             return "the judge failed several times in a row and is not asked for a while"
+        if self.budget.money is not None and not self._cost_known:
+            return "the judge's cost is unknown: with a budget of money it is not asked again"
         if self.budget.money is not None and self.cost.money >= self.budget.money:
             return "the budget of money for the judge is spent"
         return ""
@@ -497,6 +501,7 @@ class Cascade:
                 self.failed += failed
                 self._failures = self._failures + 1 if failed else 0
                 self.cost = add_costs(self.cost, one.cost)
+                self._cost_known &= one.error != INVALID_COST
             if self._failures >= FAILURES_IN_A_ROW:
                 self._failures, self._pause = 0, PAUSE
 
@@ -533,9 +538,12 @@ class Cascade:
 
 
 def _usable(said: Any) -> Opinion:
-    """The opinion, without its log-odds if they are invalid: judges are third-party code."""
+    """The opinion; one without log-odds if its numbers are invalid: judges are third-party code."""
     if not isinstance(said, Opinion) or not isinstance(said.cost, Cost):
         return Opinion(None, error="the judge returned something that is no opinion")
+    for value in astuple(said.cost):
+        if not isinstance(value, int | float | np.number) or not 0 <= value < math.inf:
+            return Opinion(None, error=INVALID_COST)
     odds = said.log_odds
     if odds is None:
         return said

@@ -99,7 +99,8 @@ class StuffingFilter:
         kept = (stuffed <= self.suspect) | ((stuffed <= self.sure) & (evidence >= self.likely))
         ends = list(accumulate(len(one.hits) for one in batch.extractions))
         parts = (kept[start:end].tolist() for start, end in zip([0, *ends], ends))
-        return [drop_repeated_sentences(_keep_hits(*one)) for one in zip(hits, parts, strict=True)]
+        pairs = zip(batch.hits, parts, strict=True)
+        return [drop_repeated_sentences(_keep_hits(*one)) for one in pairs]
 
     def save(self, path: Path, *, card: Mapping[str, Any], seed: int) -> None:
         """Write the filter as one artefact folder; `card` describes how it was made."""

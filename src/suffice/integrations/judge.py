@@ -31,7 +31,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from suffice.answering.budget import Prices, estimate_tokens
+from suffice.answering.budget import Prices, count_tokens, estimate_tokens
 from suffice.answering.prompting import quote_inline, render_prompt, strip_invisible
 from suffice.errors import DataError, InputError, ModelError, did_you_mean
 from suffice.gate.gate import Gate
@@ -440,8 +440,7 @@ class ModelJudge:
             except (ModelError, ValueError) as error:
                 found[at] = _Reply(error=_safe_error(error))
                 continue
-            counted = getattr(self.model, "last_tokens", None) or _estimated(prompt, text)
-            found[at] = _Reply(text, (), counted)
+            found[at] = _Reply(text, (), count_tokens(self.model, prompt, text))
         return found
 
     def _opinion(self, replies: Sequence[tuple[JudgePrompt, _Reply]], seconds: float) -> Opinion:

@@ -17,7 +17,7 @@ from suffice.protocols import Encoder
 
 Floats = npt.NDArray[np.float32]
 
-KEPT = 20_000  # word vectors cached between questions: 20 MB
+KEPT = 20_000  # word vectors cached between questions: 20 MB; when full, the newest half stays
 UNLIKE = 0.3  # words with a lower cosine have nothing in common
 
 
@@ -68,7 +68,8 @@ class WordVectors:
             vectors: dict[str, Floats] = dict(zip(new, self._encoder.encode_words(new)))
             found |= vectors
             if len(known) + len(new) > KEPT:
-                self._known = {}
+                newest = list((known | vectors).items())[-KEPT // 2 :]
+                self._known = dict(newest)
             else:
                 known.update(vectors)
         rows = [vector for vector in map(found.__getitem__, words) if vector is not None]

@@ -111,7 +111,7 @@ class ApiKeys:
             return [_parse_key(key) for key in record["keys"]]
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             hint = "restore it, or create new keys in another file"
-            raise DataError(f"{self.path} is not a key file: {error!r}", hint=hint) from error
+            raise DataError(f"{self.path} is not a key file: {error!s:.200}", hint=hint) from error
 
     def _write(self, keys: list[ApiKey]) -> None:
         record = {"version": VERSION, "keys": [asdict(key) for key in keys]}

@@ -255,6 +255,10 @@ FilterForm = Annotated[
     Field(description='A metadata filter; "auto": what the question names.'),
 ]
 Strict = Annotated[bool, Field(description="Never relax the filter.")]
+StrictUnlessAuto = Annotated[
+    bool | None,
+    Field(description='Whether to read nothing else; null: yes, unless the filter is "auto".'),
+]
 
 
 class SearchRequest(_StrictModel):
@@ -297,7 +301,7 @@ class CompleteRequest(_StrictModel):
     rounds: int = Field(12, ge=0, le=50)
     retriever: RetrieverName = None
     filter: FilterForm = None
-    strict: Strict = False
+    strict: StrictUnlessAuto = None
     gate: GateName = DEFAULT_GATE
     texts: bool = True
 
@@ -324,9 +328,7 @@ class AskRequest(_StrictModel):
     gate: GateName = DEFAULT_GATE
     retriever: RetrieverName = None
     filter: FilterForm = None
-    strict: bool | None = Field(
-        None, description='Whether to read nothing else; null: yes, unless the filter is "auto".'
-    )
+    strict: StrictUnlessAuto = None
     with_model: bool = Field(True, description="Use the service's language model, if it has one.")
     rounds: int = Field(12, ge=0, le=50)
     calls: int = Field(40, ge=0, le=200)

@@ -84,6 +84,7 @@ def run_server(settings: Settings) -> None:
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     fields = {"address": address, "workers": settings.workers}
     logging.getLogger("suffice.service").info("listening", extra={"fields": fields})
+    print(f"suffice is listening on {address} (Ctrl-C to stop)", flush=True)
     if settings.workers == 1:
         uvicorn.Server(config).run([listener])
         return

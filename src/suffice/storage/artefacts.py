@@ -74,7 +74,7 @@ def new_artefact(
 
     `settings` and `inputs` are read when the block ends, so the block may still fill them.
     """
-    path = Path(path)
+    path = _with_name(Path(path))
     draft, lock = _new_draft(path, folder=True)
     try:
         yield draft
@@ -105,7 +105,7 @@ def open_artefact(
     path: Path, *, kind: str, version: int, rebuild: str, check_hashes: bool = True
 ) -> Manifest:
     """Check an artefact and return its manifest. `rebuild` is the command that makes a new one."""
-    path = Path(path)
+    path = _with_name(Path(path))
     _recover_folder(path)
     remove_dead_drafts(path)
     if not (path / MANIFEST).is_file():
@@ -199,6 +199,8 @@ def _is_inside(part: Path, folder: Path) -> bool:
 def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Write a file atomically; several texts are streamed one after the other."""
     path = Path(path)
+    if path.is_dir():  # else the error would name the draft, after the work
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     blocks = [content] if isinstance(content, str | bytes) else content
     draft, handle = _new_draft(path, folder=False)
     try:
@@ -390,8 +392,13 @@ def _lock(handle: int, *, wait: bool) -> bool:
     return True
 
 
+def _with_name(path: Path) -> Path:
+    """The path; absolute if it has no name, like ".", because drafts are named after it."""
+    return path.resolve() if path.name in ("", "..") else path
+
+
 def _old_path(path: Path) -> Path:
-    return path.with_name(f".{path.name}.old")
+    return path.parent / f".{path.name}.old"
 
 
 def _replace_folder(draft: Path, path: Path) -> None:
