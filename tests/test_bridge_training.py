@@ -12,11 +12,15 @@ import pytest
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
+from suffice.evaluation import bridge_training
 from suffice.evaluation.bridge_training import (
+    FOLDS,
     LEVELS,
     BridgeQuestions,
     candidate_states,
     fit_ranker,
+    fitted_path_states,
+    path_folds,
     round_to_levels,
 )
 from suffice.retrieval.bridge import BridgeRetriever, TreeRanker, WeightedRanker
@@ -89,6 +93,23 @@ def test_states_of_some_questions(training: BridgeQuestions) -> None:
     states = candidate_states(training)
     some = states.of(np.arange(len(training.questions)) < 3)
     assert set(some.question.tolist()) == {0, 1, 2}
+
+
+def test_fitted_paths_depend_on_one_other_fold(
+    training: BridgeQuestions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_training, "TREES", SMALL)
+    states, folds = candidate_states(training), training.folds(42)
+    on_paths = fitted_path_states(training, states)
+    assert set(on_paths.question.tolist()) == set(range(len(training.questions)))
+    fold = folds[0]
+    assert path_folds(folds)[0] != fold
+    inverted = replace(states, needed=states.needed ^ (folds == fold)[states.question])
+    changed = fitted_path_states(training, inverted)
+    for one in range(FOLDS):  # only the paths that this fold's ranker chose
+        followed = path_folds(folds) == one
+        same = np.array_equal(on_paths.of(followed).rows, changed.of(followed).rows)
+        assert same == (one != fold)
 
 
 def test_without_gold_among_the_candidates_nothing_is_learned(training: BridgeQuestions) -> None:

@@ -8,7 +8,11 @@ import pytest
 from tests.test_bridge_training import SMALL, village
 
 from suffice.evaluation import bridge_training
-from suffice.evaluation.bridge_training import BridgeQuestions, candidate_states
+from suffice.evaluation.bridge_training import (
+    BridgeQuestions,
+    candidate_states,
+    fitted_path_states,
+)
 from suffice.evaluation.study import Study
 from suffice_research.training import bridge as training_bridge
 from suffice_research.training.bridge_study import bridge_study, failure_cause
@@ -34,8 +38,13 @@ def test_a_study_says_what_was_measured(
 ) -> None:
     monkeypatch.setattr(bridge_training, "TREES", SMALL)
     messages: list[str] = []
+    states = candidate_states(training, seed=1)
     made = bridge_study(
-        [training], [candidate_states(training)], data={"file": "hash"}, seed=1, say=messages.append
+        [training],
+        [(states, fitted_path_states(training, states, seed=1))],
+        data={"file": "hash"},
+        seed=1,
+        say=messages.append,
     )
     loaded = Study.load(made.save(tmp_path / "study.json"))
     (row,) = loaded.table("Bridge").rows

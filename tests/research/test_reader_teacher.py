@@ -15,7 +15,7 @@ from suffice_research.training.asked_model import load_model  # noqa: E402
 from suffice_research.training.language_model import open_gguf  # noqa: E402
 from suffice_research.training.reader_data import Case, Passage, pack  # noqa: E402
 from suffice_research.training.reader_lists import Pack, collate, draw_lists  # noqa: E402
-from suffice_research.training.reader_training import Taught, pools_of  # noqa: E402
+from suffice_research.training.reader_training import TeacherLabels, pools_of  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_the_teacher_reads_question_title_and_text_and_answers_for_each_hit(
 
 
 def test_what_the_teacher_said_is_found_again_for_the_same_lists(packed, taught):
-    found, pack_ = Taught(taught), Pack(packed)
+    found, pack_ = TeacherLabels(taught), Pack(packed)
     pools = pools_of(pack_)
     for step in range(len(found)):
         lists = found.draw(pack_, pools, step)
@@ -80,7 +80,7 @@ def test_what_the_teacher_said_is_found_again_for_the_same_lists(packed, taught)
 
 
 def test_lists_of_another_pack_are_refused(packed, taught):
-    found = Taught(taught)
+    found = TeacherLabels(taught)
     found.sizes = found.sizes + 1
     with pytest.raises(SystemExit, match="other lists"):
         found.draw(Pack(packed), pools_of(Pack(packed)), 0)
@@ -95,6 +95,6 @@ def test_a_teacher_moves_the_targets_only_of_lists_that_it_has_read():
 
 
 def test_training_takes_every_second_batch_from_the_teacher(packed, taught):
-    batches = iter(reader_training._Batches(Pack(packed), 8, 4, 0, Taught(taught)))
+    batches = iter(reader_training._Batches(Pack(packed), 8, 4, 0, TeacherLabels(taught)))
     read = [bool((one["taught_complete"] >= 0).all()) for one in batches]
     assert read == [True, False, True, False]

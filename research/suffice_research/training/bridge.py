@@ -18,6 +18,7 @@ from suffice.evaluation.bridge_training import (
     bridge_questions,
     candidate_states,
     fit_ranker,
+    fitted_path_states,
 )
 from suffice.registry import ENCODERS
 from suffice.retrieval.bridge import SHIPPED
@@ -82,10 +83,11 @@ def _run(args: argparse.Namespace) -> None:
         training.append(
             bridge_questions(open_source(source, args.data), encoder, limit=most, seed=args.seed)
         )
-        states.append(candidate_states(training[-1], seed=args.seed))
+        some = candidate_states(training[-1], seed=args.seed)
+        states.append((some, fitted_path_states(training[-1], some, seed=args.seed)))
+        count = sum(len(one.rows) for one in states[-1])
         say(
-            f"{source.name}: {len(training[-1].questions)} questions, {len(states[-1].rows):,} "
-            f"candidates in states"
+            f"{source.name}: {len(training[-1].questions)} questions, {count:,} candidates in states"
         )
     data = {
         file: sha256_of(args.data / file) for source in wanted for file in source.files.values()
@@ -96,7 +98,8 @@ def _run(args: argparse.Namespace) -> None:
             "trees": dict(TREES),
             "questions": {one.name: len(one.questions) for one in training},
         }
-        fit_ranker(states, seed=args.seed).save(args.out, card=card, seed=args.seed)
+        ranker = fit_ranker([one for both in states for one in both], seed=args.seed)
+        ranker.save(args.out, card=card, seed=args.seed)
         say(f"ranker at {args.out}")
     if args.study:
         made = bridge_study(

@@ -21,6 +21,7 @@ from suffice.evaluation.bridge_training import (
     BridgeQuestions,
     CandidateStates,
     fit_ranker,
+    path_folds,
 )
 from suffice.evaluation.metrics import judge_rankings
 from suffice.evaluation.result_files import source_commit
@@ -76,21 +77,26 @@ class _DatasetResult:
 
 def bridge_study(
     training: Sequence[BridgeQuestions],
-    states: Sequence[CandidateStates],
+    states: Sequence[tuple[CandidateStates, CandidateStates]],
     *,
     data: Mapping[str, str],
     seed: int,
     say: Say,
     failures: int = 0,
 ) -> Study:
-    """Evaluate by folds over the questions of all data sets, then with each data set left out."""
+    """Evaluate by folds over the questions of all data sets, then with each data set left out.
+
+    `states` has the `candidate_states` and the `fitted_path_states` of each data set.
+    """
     started = time.perf_counter()
     folds = [one.folds(seed) for one in training]
     by_folds: list[dict[int, list[DocId]]] = [{} for _ in training]
     for fold in range(FOLDS):
-        ranker = fit_ranker(
-            [some.of(fold_of != fold) for some, fold_of in zip(states, folds)], seed=seed
-        )
+        learned = []
+        for (some, on_paths), fold_of in zip(states, folds):
+            others = fold_of != fold
+            learned += [some.of(others), on_paths.of(others & (path_folds(fold_of) != fold))]
+        ranker = fit_ranker(learned, seed=seed)
         for one, fold_of, kept in zip(training, folds, by_folds):
             which = np.flatnonzero(fold_of == fold)
             kept.update(zip(which.tolist(), one.choose(ranker, which, depth(one.name))))
@@ -101,10 +107,10 @@ def bridge_study(
         causes = _count_causes(one, found, failures)
         everything = np.arange(len(one.questions))
         unfitted = one.choose(WeightedRanker(), everything, depth(one.name))
-        others = [some for other, some in enumerate(states) if other != at]
+        learned = [some for other, both in enumerate(states) if other != at for some in both]
         left_out = (
-            one.choose(fit_ranker(others, seed=seed), everything, depth(one.name))
-            if others
+            one.choose(fit_ranker(learned, seed=seed), everything, depth(one.name))
+            if learned
             else unfitted
         )
         judged.append(_DatasetResult(one, found, left_out, unfitted, causes))

@@ -61,7 +61,7 @@ def pools_of(pack: Pack) -> dict[str, np.ndarray]:
     return {name: pack.cases_of(LEARN, name) for name in sources}
 
 
-class Taught:
+class TeacherLabels:
     """Lists that a teacher has read, with its probabilities: the file that `reader_teacher` writes.
 
     Lists are drawn again from the same pack and seed.
@@ -93,7 +93,7 @@ class Taught:
 
 class _Batches(IterableDataset):  # type: ignore[misc]
     def __init__(
-        self, pack: Pack, windows: int, steps: int, seed: int, taught: Taught | None
+        self, pack: Pack, windows: int, steps: int, seed: int, taught: TeacherLabels | None
     ) -> None:
         self.pack, self.windows, self.steps, self.seed = pack, windows, steps, seed
         self.pools, self.taught = pools_of(pack), taught
@@ -226,7 +226,7 @@ def _log_sum(values: Tensor, owner: Tensor, lists: int) -> Tensor:
 
 def train(
     model: Reader, pack: Pack, *, steps: int, windows: int, rate: float, seed: int, limit_s: float,
-    base: CrossEncoder | None = None, taught: Taught | None = None, workers: int = 14,
+    base: CrossEncoder | None = None, taught: TeacherLabels | None = None, workers: int = 14,
 ) -> None:  # fmt: skip
     """Train for `steps`, or for `limit_s` if that ends first; the rate falls to zero by then."""
     model.to(DEVICE).train()
@@ -386,7 +386,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         student.load_state_dict(weights_of(args.start), strict=False)
     train(
         student, pack, steps=args.steps, windows=args.windows, rate=args.rate, seed=args.seed,
-        limit_s=args.limit, base=base, taught=Taught(args.taught) if args.taught else None,
+        limit_s=args.limit, base=base, taught=TeacherLabels(args.taught) if args.taught else None,
         workers=args.workers,
     )  # fmt: skip
     if args.average:

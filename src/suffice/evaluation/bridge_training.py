@@ -2,9 +2,9 @@
 
 The ranker learns from states: a question, the documents held, and the candidates. Gold candidates
 that are not held yet are needed next. States come from the paths of an unfitted ranker, and from
-sets that hold part of the gold. So no state depends on what was learned, and folds can share them.
-The ranker has few monotone features and strong regularization, since it must work on unseen
-corpora.
+sets that hold part of the gold. These do not depend on what was learned, and folds can share them.
+The shipped ranker also learns from the paths of fitted rankers (`fitted_path_states`). The ranker
+has few monotone features and strong regularization, since it must work on unseen corpora.
 
     fitted = fit_own_ranker(datasets.load("jsonl", "folder"), encoder)
     fitted.ranker.save(Path("my-ranker"))
@@ -12,7 +12,7 @@ corpora.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,27 +146,67 @@ def candidate_states(
     training: BridgeQuestions, *, seed: int = SEED, best: int = BEST, others: int = OTHERS
 ) -> CandidateStates:
     """The states of every question. Each has weight 1, however many candidates it has."""
-    draw = _Draw(seed, best, others)
-    retriever = training.bridge.with_ranker(WeightedRanker())
-    parts: list[CandidateStates] = []
-    for start in range(0, len(training.questions), BATCH):
-        batch = training.questions[start : start + BATCH]
-        pools = training.pools[start : start + BATCH]
-        for walk in (_along_paths, _holding_parts):
-            for at, rows, needed in walk(retriever, pools, batch, draw):
-                size = len(rows)
-                number, weight = np.full(size, start + at), np.full(size, 1 / size, np.float32)
-                parts.append(CandidateStates(rows, needed, number, weight))
+    draw, every = _Draw(seed, best, others), np.arange(len(training.questions))
+    parts = list(_collect(training, every, WeightedRanker(), draw, (_along_paths, _holding_parts)))
     if not parts:
         raise InputError(
             f"nothing can be learned from {training.name}: no gold is among the candidates",
             hint="check the ids",
         )
-    columns = zip(*((one.rows, one.needed, one.question, one.weight) for one in parts))
-    return CandidateStates(*map(np.concatenate, columns))
+    return _concatenate(parts)
+
+
+def fitted_path_states(
+    training: BridgeQuestions, states: CandidateStates, *, seed: int = SEED
+) -> CandidateStates:
+    """States along the paths of fitted rankers, which make the mistakes of the final ranker.
+
+    The ranker of a question's path is fitted on the `states` of one other fold of the same data
+    set: its `path_folds`. So a study can leave out all that was learned from a fold or a data set.
+    """
+    folds, draw = training.folds(seed), _Draw(seed, BEST, OTHERS)
+    parts: list[CandidateStates] = []
+    for fold in range(FOLDS):
+        ranker = fit_ranker([states.of(folds == fold)], seed=seed)
+        which = np.flatnonzero(path_folds(folds) == fold)
+        parts += _collect(training, which, ranker, draw, (_along_paths,))
+    return _concatenate(parts)
+
+
+def path_folds(folds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The fold that the ranker of each question's path is fitted on."""
+    return (folds + 1) % FOLDS
 
 
 _State = tuple[int, Floats, npt.NDArray[np.bool_]]  # question in its batch, features, needed
+_Walk = Callable[
+    [BridgeRetriever, Sequence[CandidatePool], Sequence[GoldQuestion], _Draw], Iterator[_State]
+]
+
+
+def _collect(
+    training: BridgeQuestions,
+    which: npt.NDArray[np.int64],
+    ranker: Ranker,
+    draw: _Draw,
+    walks: Sequence[_Walk],
+) -> Iterator[CandidateStates]:
+    """Every state of some questions; `ranker` chooses the path and the candidates that are kept."""
+    retriever = training.bridge.with_ranker(ranker)
+    for start in range(0, len(which), BATCH):
+        batch = which[start : start + BATCH].tolist()
+        pools = [training.pools[at] for at in batch]
+        questions = [training.questions[at] for at in batch]
+        for walk in walks:
+            for at, rows, needed in walk(retriever, pools, questions, draw):
+                size = len(rows)
+                number, weight = np.full(size, batch[at]), np.full(size, 1 / size, np.float32)
+                yield CandidateStates(rows, needed, number, weight)
+
+
+def _concatenate(parts: Sequence[CandidateStates]) -> CandidateStates:
+    columns = zip(*((one.rows, one.needed, one.question, one.weight) for one in parts))
+    return CandidateStates(*map(np.concatenate, columns))
 
 
 def _along_paths(
