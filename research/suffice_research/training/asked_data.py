@@ -30,6 +30,7 @@ __all__ = [
     "Document",
     "Group",
     "KeptQuestion",
+    "WrittenCase",
     "draw_groups",
     "keep_questions",
     "load_groups",
@@ -80,6 +81,16 @@ class AskedQuestion:
     needed: tuple[int, ...]
     question: str
     p: tuple[float, ...] = ()  # that each document is needed; that all together suffice
+
+
+@dataclass(frozen=True)
+class WrittenCase:
+    """A question with documents, all by a language model, see `written_cases`."""
+
+    like: str  # the source that it imitates
+    question: str
+    docs: tuple[Document, ...]  # that it should need
+    distractors: tuple[Document, ...]
 
 
 @dataclass(frozen=True)
@@ -211,7 +222,7 @@ def _rows(path: Path, make: Callable[[Any], T]) -> list[T]:
     return found
 
 
-def save_rows(rows: Iterable[Group | AskedQuestion], path: Path) -> None:
+def save_rows(rows: Iterable[Group | AskedQuestion | WrittenCase], path: Path) -> None:
     """Write rows one by one, so that earlier ones remain if a later one fails."""
     with path.open("w", encoding="utf-8") as file:
         for row in rows:

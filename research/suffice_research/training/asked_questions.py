@@ -7,6 +7,7 @@
              groups: a model that has memorized a group names its needed documents whatever
              the question (GPU)
     keep     write the questions with a confident judgement to `research/asked`
+    write    tune the model on groups, and let it write whole cases: questions with documents (GPU)
 
 The model is Qwen2.5-Coder-1.5B-Instruct as a GGUF file (Q4_K_M, Apache-2.0). The GPU steps need
 numpy, torch and tokenizers.
@@ -70,8 +71,18 @@ def _keep(args: argparse.Namespace) -> None:
     print(f"{save_kept(kept, args.out or data.ASKED)}: {len(kept):,} questions")
 
 
+def _write(args: argparse.Namespace) -> None:
+    from suffice_research.training import asked_model as model
+    from suffice_research.training import written_cases
+
+    tuning = model.Tuning(args.seconds, rate=2e-5, asking=1.0, longest=900)
+    groups = load_groups(args.groups)
+    save_rows(written_cases.write_all(args.model, groups, tuning, args.writing), args.out)
+
+
 STEPS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "groups": _groups, "ask": _ask, "judge": _judge, "keep": _keep,
+    "write": _write,
 }  # fmt: skip
 
 
@@ -80,18 +91,19 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     steps = parser.add_subparsers(dest="step", required=True)
-    groups, ask, judge, keep = (steps.add_parser(name) for name in STEPS)
+    groups, ask, judge, keep, write = (steps.add_parser(name) for name in STEPS)
     for one in (groups, keep):
         one.add_argument("--data", type=Path, required=True, help="folder of the data sets")
-    for one in (ask, judge, keep):
+    for one in (ask, judge, keep, write):
         one.add_argument("groups", type=Path, help="what the step groups wrote")
     judge.add_argument("asked", type=Path, help="what the step ask wrote")
     keep.add_argument("judged", type=Path, help="what the step judge wrote")
-    for one, seconds in ((ask, 200.0), (judge, 110.0)):
+    for one, seconds in ((ask, 200.0), (judge, 110.0), (write, 170.0)):
         one.add_argument("--model", type=Path, required=True, help="a GGUF file")
         one.add_argument("--seconds", type=float, default=seconds, help="of each tuning")
     ask.add_argument("--most", type=int, default=GROUPS_ASKED, help="groups to ask about")
-    for one in (groups, ask, judge):
+    write.add_argument("--writing", type=float, default=150.0, help="seconds of writing")
+    for one in (groups, ask, judge, write):
         one.add_argument("--out", type=Path, required=True, help="a .jsonl file")
     keep.add_argument("--out", type=Path, help="a folder; otherwise research/asked")
     return parser

@@ -14,8 +14,8 @@ Questions about the same article or website, or with the same text, are in one p
 question of another part needs are in no list of `learn`: shown there as unhelpful, they would be
 learned as such.
 
-`research/asked` adds questions about the passages of `learn` by a language model: see
-`suffice_research.training.asked_questions`.
+`research/asked` adds questions about the passages of `learn`, and `research/written` cases with
+passages of their own, both by a language model: see `suffice_research.training.asked_questions`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from suffice.errors import InputError
-from suffice_research.training.reader_lists import NO, NOTHING, SPAN, YES
+from suffice_research.training.reader_lists import NO, NOTHING, SPAN, UNLABELLED, YES
 from suffice_research.training.sources import exit_code, normalize_words
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "load_cases",
     "pack",
     "part_of",
+    "written_cases",
 ]
 
 PARTS = LEARN, STACK, TEST, UNSEEN = ("learn", "stack", "test", "unseen")
@@ -59,7 +60,9 @@ UNSEEN_SOURCES = (
     "covidqa", "everyday/legal_finance", "everyday/home_texts", "everyday/short_notes",
 )  # fmt: skip
 STACK_SOURCES = ("everyday/bare_facts",)  # only for the gate, which sees few such short texts
-EVERYDAY, ASKED = (Path(__file__).resolve().parents[2] / name for name in ("everyday", "asked"))
+EVERYDAY, ASKED, WRITTEN = (
+    Path(__file__).resolve().parents[2] / name for name in ("everyday", "asked", "written")
+)
 # By a language model; by hand: from look-alikes, from several documents or from too few.
 ASKED_FILES = ("questions", "mirrored", "chained")
 NAMED = (5, 0.9)  # for names: minimum count and share capitalized inside sentences
@@ -511,6 +514,28 @@ def asked_cases(folder: Path, cases: Sequence[Case]) -> tuple[list[Case], int]:
     return found, len(rows) - len(found)
 
 
+def written_cases(folder: Path, cases: Sequence[Case]) -> list[Case]:
+    """Cases that a language model wrote, all in part `learn`, as one source without labels; without
+    those that repeat a question or a passage, of these cases or among themselves.
+    """
+    questions = {normalize_words(case.question) for case in cases}
+    texts = {one.text for case in cases for one in (*case.needed, *case.distractors)}
+    found = []
+    for row in (row for path in sorted(folder.glob("*.jsonl*")) for row in _lines(path)):
+        words = normalize_words(row["question"])
+        needed, others = (
+            tuple(Passage(one["title"], one["text"]) for one in row[name])
+            for name in ("docs", "distractors")
+        )
+        own = {one.text for one in (*needed, *others)}
+        if words in questions or len(own) < len(needed + others) or not texts.isdisjoint(own):
+            continue
+        questions.add(words)
+        texts |= own
+        found.append(Case(UNLABELLED, words, row["question"], needed, others, part=LEARN))
+    return found
+
+
 # ---- the packed file
 
 
@@ -643,6 +668,8 @@ def token_kinds(tokenizer: Tokenizer, names: Collection[str] = ()) -> np.ndarray
 def _kind_of_answer(case: Case) -> int:
     if case.yes is not None:
         return YES if case.yes else NO
+    if case.source == UNLABELLED:
+        return -1
     return SPAN if case.answers or case.titled else -1 if case.needed else NOTHING
 
 
@@ -697,6 +724,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--everyday", type=Path, nargs="+", default=[EVERYDAY])
     parser.add_argument("--asked", type=Path, default=ASKED)
+    parser.add_argument("--written", type=Path, default=WRITTEN)
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args(arguments)
@@ -710,6 +738,7 @@ def _pack_all(args: argparse.Namespace) -> None:
     cases = load_cases(args.data, args.everyday)
     asked, left_out = asked_cases(args.asked, cases)
     cases += asked
+    cases += written_cases(args.written, cases)
     counts: dict[str, list[int]] = defaultdict(lambda: [0] * len(PARTS))
     for case in cases:
         counts[case.source][PARTS.index(case.part)] += 1

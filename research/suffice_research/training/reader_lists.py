@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 __all__ = [
+    "UNLABELLED",
     "WEIGHTS",
     "Batch",
     "HitList",
@@ -48,6 +49,7 @@ WINDOW, OVERLAP, QUESTION = 192, 24, 64  # tokens
 BLOCK = 4  # tokens that the upper layers see as one
 NOTHING, SPAN, YES, NO = range(4)  # kinds of answers
 SENTENCES = "sentences"  # the source whose questions are generated here
+UNLABELLED = "written"  # the source whose labels are a teacher's
 GROUPS = 4  # parts of a batch, each padded separately
 SLOTS = 32  # distinguishable hits
 BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one place, in both

@@ -1,8 +1,9 @@
 """A teacher for the reader, on a GPU: `python -m suffice_research.training.reader_teacher --help`.
 
 The teacher is the language model of `asked_model`, tuned on the lists that the reader is trained
-on. Then it reads further lists of the same cases, and says for each hit how likely it is needed,
-and for each list how likely it is complete. `reader_training --taught` mixes that with the labels.
+on. Then it reads further lists of the same cases and of cases without labels (`written_cases`), and
+says for each hit how likely it is needed, and for each list how likely it is complete.
+`reader_training --taught` mixes that with the labels.
 The teacher is seventy times as large as the reader and knows far more language to begin with.
 
 It reads the text as the reader does, in lower case. The question comes before the hits and after
@@ -39,8 +40,15 @@ from suffice_research.training.asked_model import (
     tune,
 )
 from suffice_research.training.language_model import open_gguf
-from suffice_research.training.reader_lists import HitList, Pack, draw_lists, hit_tokens
-from suffice_research.training.reader_training import JUDGED, LEARN, judge, pools_of, show
+from suffice_research.training.reader_lists import WEIGHTS, HitList, Pack, draw_lists, hit_tokens
+from suffice_research.training.reader_training import (
+    JUDGED,
+    LEARN,
+    judge,
+    pools_of,
+    show,
+    taught_weights,
+)
 
 WINDOWS = 128  # per step: as many hits, or a little more
 TUNED_SEED, TAUGHT_SEED = 1, 2
@@ -81,7 +89,8 @@ class _Steps(IterableDataset):  # type: ignore[misc]
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
         for step in range(worker, self.steps, workers):
             draw = np.random.default_rng([self.seed, step])
-            lists = draw_lists(self.texts.pack, self.pools, WINDOWS, draw)
+            weights = taught_weights(self.pools, step) if self.seed == TAUGHT_SEED else WEIGHTS
+            lists = draw_lists(self.texts.pack, self.pools, WINDOWS, draw, weights)
             yield [self.texts.example(one) for one in lists]
 
 

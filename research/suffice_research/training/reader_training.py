@@ -25,6 +25,8 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 
 from suffice_research.training.reader_lists import (
+    UNLABELLED,
+    WEIGHTS,
     Batch,
     HitList,
     Pack,
@@ -47,7 +49,8 @@ JUDGED = ((LEARN, "learn"), (TEST, "test"), (UNSEEN, "unseen"))
 FROM_BASE = {"words", "positions", "types", "norm", "pair", "joint"}
 WARM_STEPS = 120
 SMOOTHING = 0.03  # of the labels
-TAUGHT_STEPS = 2  # one step in so many has the lists that the teacher has read
+HARD_STEPS = 3  # one step in so many has labels only, the others have what the teacher has read
+LABELLED_STEPS = 3  # of those, one in so many has labels, too
 TAUGHT = 0.6  # weight of the teacher's word beside the label
 RELEVANCE_STEPS = 3  # the cross-encoder runs at one step in so many: it takes a third of a step
 
@@ -61,10 +64,17 @@ def pools_of(pack: Pack) -> dict[str, np.ndarray]:
     return {name: pack.cases_of(LEARN, name) for name in sources}
 
 
+def taught_weights(pools: Mapping[str, np.ndarray], step: int) -> Mapping[str, float]:
+    """The sources of the lists that a teacher reads at a step: one without labels, or the others."""
+    labelled = step % LABELLED_STEPS == 0 or not len(pools.get(UNLABELLED, ()))
+    return WEIGHTS if labelled else {UNLABELLED: 1.0}
+
+
 class TeacherLabels:
     """Lists that a teacher has read, with its probabilities: the file that `reader_teacher` writes.
 
-    Lists are drawn again from the same pack and seed.
+    Lists are drawn again from the same pack and seed. Where there are no labels, the teacher's word
+    is the label.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,16 +89,32 @@ class TeacherLabels:
         return len(self.lists)
 
     def draw(self, pack: Pack, pools: Mapping[str, np.ndarray], step: int) -> list[HitList]:
-        lists = draw_lists(pack, pools, self.windows, np.random.default_rng([self.seed, step]))
+        weights = taught_weights(pools, step)
+        lists = draw_lists(
+            pack, pools, self.windows, np.random.default_rng([self.seed, step]), weights
+        )
         first, end = self.firsts[step : step + 2].tolist()
         if [len(one.hits) + 1 for one in lists] != self.sizes[first:end].tolist():
             raise SystemExit("the teacher has read other lists: was the pack made again?")
-        return [
+        taught = [
             replace(one, taught=tuple(self.p[at - size : at].tolist()))
             for one, at, size in zip(
                 lists, self.ends[first:end].tolist(), self.sizes[first:end].tolist(), strict=True
             )
         ]
+        return list(map(labelled, taught)) if UNLABELLED in weights else taught
+
+
+def labelled(listed: HitList) -> HitList:
+    """The list with the teacher's word for its labels, and nothing else that may be wrong."""
+    *hits, complete = (p > 0.5 for p in listed.taught)
+    nothing = np.zeros((0, 3), np.int64)
+    return replace(
+        listed,
+        hits=tuple(replace(one, needed=p) for one, p in zip(listed.hits, hits, strict=True)),
+        complete=complete, count=sum(hits) if complete else -1, evidence=nothing, answers=nothing,
+        answer=-1, titled=frozenset(),
+    )  # fmt: skip
 
 
 class _Batches(IterableDataset):  # type: ignore[misc]
@@ -106,7 +132,7 @@ class _Batches(IterableDataset):  # type: ignore[misc]
             yield tensors(collate(self.pack, self._lists(step, draw), draw))
 
     def _lists(self, step: int, draw: np.random.Generator) -> list[HitList]:
-        if self.taught is None or step % TAUGHT_STEPS:
+        if self.taught is None or step % HARD_STEPS == 0:
             return draw_lists(self.pack, self.pools, self.windows, draw)
         lists: list[HitList] = []
         while sum(max(len(one.hits), 2) for one in lists) < self.windows:
