@@ -33,7 +33,7 @@ from suffice_research.training.reader_data import (
     number_passages,
     search_sources,
 )
-from suffice_research.training.reader_lists import WEIGHTS
+from suffice_research.training.reader_lists import UNLABELLED, WEIGHTS
 
 RENT, DEPOSIT, PETS, HEATING = (
     Passage("Lease", "The rent is 900 euros, due on the third."),
@@ -160,7 +160,7 @@ def test_questions_about_unknown_or_hidden_passages_are_left_out(tmp_path):
         ("questions/everyday", "learn", (DEPOSIT,), (RENT,)),
         ("questions/everyday", "learn", (), (RENT, DEPOSIT)),
     ]
-    assert found[0].source.split("/")[0] in WEIGHTS
+    assert found[0].source.split("/")[0] in {**WEIGHTS, **UNLABELLED}
     hits = search_sources([*cases, *found])
     assert set(hits[3]) == {RENT, DEPOSIT, PETS, HEATING}  # searched among everyday passages
     _, hits, shown = hide_judged([*cases, *found], hits)

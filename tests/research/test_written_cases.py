@@ -19,7 +19,7 @@ from suffice_research.training import asked_questions, written_cases  # noqa: E4
 from suffice_research.training.asked_data import save_rows  # noqa: E402
 from suffice_research.training.reader_data import Case, Passage, pack  # noqa: E402
 from suffice_research.training.reader_data import written_cases as load_written  # noqa: E402
-from suffice_research.training.reader_lists import UNLABELLED, WEIGHTS, Pack, draw_lists  # noqa: E402
+from suffice_research.training.reader_lists import UNLABELLED, WEIGHTS, WRITTEN, Pack, draw_lists  # noqa: E402
 from suffice_research.training.reader_training import (  # noqa: E402
     TeacherLabels,
     pools_of,
@@ -84,7 +84,7 @@ def test_a_repeated_or_known_case_is_left_out(tmp_path):
     (tmp_path / "cases.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     found = load_written(tmp_path, [known])
     assert [case.question[-6:-5] for case in found] == ["1", "2", "5"]
-    assert {(case.source, case.part) for case in found} == {(UNLABELLED, "learn")}
+    assert {(case.source, case.part) for case in found} == {(WRITTEN, "learn")}
 
 
 def test_without_labels_the_teacher_decides(tmp_path, tokenizer):  # noqa: F811
@@ -95,6 +95,7 @@ def test_without_labels_the_teacher_decides(tmp_path, tokenizer):  # noqa: F811
     packed = Pack(tmp_path / "pack.npz")
     pools = pools_of(packed)
     assert taught_weights(pools, 0) == WEIGHTS
+    assert taught_weights(pools, 1) == UNLABELLED
     assert taught_weights({}, 1) == WEIGHTS
     sizes = []
     for step in range(2):  # as a teacher would draw them

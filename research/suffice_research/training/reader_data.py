@@ -37,7 +37,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from suffice.errors import InputError
-from suffice_research.training.reader_lists import NO, NOTHING, SPAN, UNLABELLED, YES
+from suffice_research.training.reader_lists import NO, NOTHING, SPAN, WRITTEN, YES
 from suffice_research.training.sources import exit_code, normalize_words
 
 __all__ = [
@@ -60,7 +60,7 @@ UNSEEN_SOURCES = (
     "covidqa", "everyday/legal_finance", "everyday/home_texts", "everyday/short_notes",
 )  # fmt: skip
 STACK_SOURCES = ("everyday/bare_facts",)  # only for the gate, which sees few such short texts
-EVERYDAY, ASKED, WRITTEN = (
+EVERYDAY, ASKED, WRITTEN_CASES = (
     Path(__file__).resolve().parents[2] / name for name in ("everyday", "asked", "written")
 )
 # By a language model; by hand: from look-alikes, from several documents or from too few.
@@ -532,7 +532,7 @@ def written_cases(folder: Path, cases: Sequence[Case]) -> list[Case]:
             continue
         questions.add(words)
         texts |= own
-        found.append(Case(UNLABELLED, words, row["question"], needed, others, part=LEARN))
+        found.append(Case(WRITTEN, words, row["question"], needed, others, part=LEARN))
     return found
 
 
@@ -668,7 +668,7 @@ def token_kinds(tokenizer: Tokenizer, names: Collection[str] = ()) -> np.ndarray
 def _kind_of_answer(case: Case) -> int:
     if case.yes is not None:
         return YES if case.yes else NO
-    if case.source == UNLABELLED:
+    if case.source == WRITTEN:
         return -1
     return SPAN if case.answers or case.titled else -1 if case.needed else NOTHING
 
@@ -724,7 +724,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--everyday", type=Path, nargs="+", default=[EVERYDAY])
     parser.add_argument("--asked", type=Path, default=ASKED)
-    parser.add_argument("--written", type=Path, default=WRITTEN)
+    parser.add_argument("--written", type=Path, default=WRITTEN_CASES)
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args(arguments)

@@ -26,6 +26,7 @@ import numpy as np
 __all__ = [
     "UNLABELLED",
     "WEIGHTS",
+    "WRITTEN",
     "Batch",
     "HitList",
     "Pack",
@@ -49,7 +50,7 @@ WINDOW, OVERLAP, QUESTION = 192, 24, 64  # tokens
 BLOCK = 4  # tokens that the upper layers see as one
 NOTHING, SPAN, YES, NO = range(4)  # kinds of answers
 SENTENCES = "sentences"  # the source whose questions are generated here
-UNLABELLED = "written"  # the source whose labels are a teacher's
+WRITTEN = "written"  # the source whose cases a language model wrote
 GROUPS = 4  # parts of a batch, each padded separately
 SLOTS = 32  # distinguishable hits
 BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one place, in both
@@ -72,8 +73,10 @@ RARE = 1e-4  # of all tokens: rarer words say what the question is about
 WEIGHTS: Mapping[str, float] = {
     "everyday": 0.19, "hotpotqa": 0.1, "2wiki": 0.05, "musique": 0.03, "squad2": 0.11,
     "policyqa": 0.04, "entailmentbank": 0.02, "strategyqa": 0.02, "hover": 0.015, "tatqa": 0.025,
-    "multihop_rag": 0.025, SENTENCES: 0.07, "questions": 0.02, "mirrored": 0.185, "chained": 0.13,
+    "multihop_rag": 0.025, SENTENCES: 0.07, "mirrored": 0.185, "chained": 0.13,
 }  # fmt: skip
+# The sources whose labels are a language model's, often wrong: only a teacher's word counts.
+UNLABELLED: Mapping[str, float] = {WRITTEN: 0.7, "questions": 0.3}
 
 
 @dataclass(frozen=True)

@@ -65,9 +65,9 @@ def pools_of(pack: Pack) -> dict[str, np.ndarray]:
 
 
 def taught_weights(pools: Mapping[str, np.ndarray], step: int) -> Mapping[str, float]:
-    """The sources of the lists that a teacher reads at a step: one without labels, or the others."""
-    labelled = step % LABELLED_STEPS == 0 or not len(pools.get(UNLABELLED, ()))
-    return WEIGHTS if labelled else {UNLABELLED: 1.0}
+    """The sources of the lists that a teacher reads at a step: with labels, or without."""
+    labelled = step % LABELLED_STEPS == 0 or not any(len(pools.get(one, ())) for one in UNLABELLED)
+    return WEIGHTS if labelled else UNLABELLED
 
 
 class TeacherLabels:
@@ -102,7 +102,7 @@ class TeacherLabels:
                 lists, self.ends[first:end].tolist(), self.sizes[first:end].tolist(), strict=True
             )
         ]
-        return list(map(labelled, taught)) if UNLABELLED in weights else taught
+        return list(map(labelled, taught)) if weights is UNLABELLED else taught
 
 
 def labelled(listed: HitList) -> HitList:
