@@ -17,8 +17,11 @@ from tests.small_gate import few_trees
 from suffice.errors import DataError, NotReadyError
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.gate import reader as reader_module
+from suffice.gate.extraction import Encoders, featurize
 from suffice.gate.features import READING, READING_HIT
 from suffice.gate.gate import SHIPPED_MODELS, Gate
+from suffice.gate.hits import normalize_hits
+from suffice.gate.question import WordTable, parse_question
 from suffice.gate.reader import (
     JOINT_FILE,
     MAX_CHARS,
@@ -615,6 +618,15 @@ def test_reading_all_ahead_gives_the_same(counting: CountingReader, tmp_path: Pa
     assert close(pair, counting.read(QUESTION, TITLES[:2], TEXTS[:2]), by=1e-3)
     cached.read_all(examples, k=2)
     assert len((tmp_path / "all").read_text().splitlines()) == 2
+
+
+def test_lists_are_read_ahead_as_a_gate_reads_them(counting: CountingReader) -> None:
+    shared = [f"{text} All rights are reserved." for text in TEXTS[:3]]
+    cached = CachedReader(counting)
+    cached.read_all([LabelledQuestion(QUESTION, shared, set())], k=3)
+    hits, words = normalize_hits(QUESTION, shared), WordTable.load()
+    featurize([hits], [parse_question(hits.question, words)], words, Encoders(reader=cached))
+    assert counting.reads == 0
 
 
 def mills(count: int) -> list[LabelledQuestion]:

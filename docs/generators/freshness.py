@@ -2,7 +2,8 @@
 
 A study says at which commit it ran. Modules that it needs are found by following imports; one
 counts as changed when its code differs from that commit's in more than layout, comments and
-docstrings. Models that ship count, too: their manifests hold the hashes of their files.
+docstrings. Models that it loads count, too: their manifests hold the hashes of their files. Each
+run names them, because imports cannot tell: nearly every study imports the gate.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ import ast
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from docs.generators import results
 from docs.generators.paths import RESULTS, ROOT, RUNS
 from suffice_research import STUDY_NAMES
 
 SOURCES = {"suffice": ROOT / "src", "suffice_research": ROOT / "research"}
-MODELS = "src/suffice/models"
+MANIFESTS = re.compile(r"(?:src/suffice|research/suffice_research)/models/([^/]+)/manifest\.json")
 # These show figures and do not make them.
 SHOWING = (
     "suffice.cli",
@@ -34,32 +36,71 @@ SHOWING = (
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
 TRAINING = "suffice_research.training"
-# A file of docs/results/runs, the module that measures it, and the page that shows it.
-STORED_RUNS: tuple[tuple[str, str, str], ...] = (
-    *((one.name, "suffice.evaluation.retrieval", "retrieval") for one in results.EXPERIMENTS),
+
+
+class StoredRun(NamedTuple):
+    """A file of docs/results/runs."""
+
+    name: str
+    module: str  # that measures it
+    page: str  # that shows it
+    models: tuple[str, ...]  # of ours that it loads; what it fits from data is not loaded
+
+
+WORDS = ("words",)  # whatever fits a gate
+FAST = ("gate-fast", *WORDS)
+STANDARD = ("gate-standard", "reader", *FAST)
+STUDY_MODELS = {
+    "magaf": WORDS,
+    "frames": WORDS,
+    "multi-meta-rag": STANDARD,
+    "grade": FAST,
+    "par-rag": WORDS,
+}
+EXPANSION_MODELS = {"fitted": WORDS, "without": ("reader", *FAST)}
+STORED_RUNS = (
     *(
-        (f"study-{name}", f"suffice_research.{name.replace('-', '_')}.study", name)
+        StoredRun(one.name, "suffice.evaluation.retrieval", "retrieval", ())
+        for one in results.EXPERIMENTS
+    ),
+    *(
+        StoredRun(
+            f"study-{name}",
+            f"suffice_research.{name.replace('-', '_')}.study",
+            name,
+            STUDY_MODELS[name],
+        )
         for name in STUDY_NAMES
     ),
-    ("study-par-rag-model", "suffice_research.par_rag.model_study", "par-rag"),
-    ("gate-baselines", f"{TRAINING}.gate_baselines", "gate"),
-    ("gate-fast", f"{TRAINING}.gate", "gate"),
-    ("gate-standard", f"{TRAINING}.gate", "gate"),
-    ("familiarity", f"{TRAINING}.familiarity", "gate"),
-    ("adaptation", f"{TRAINING}.adaptation_study", "gate"),
-    ("bridge-fast", f"{TRAINING}.bridge", "bridge"),
-    ("bridge-quality", f"{TRAINING}.scorer_study", "bridge"),
-    ("bridge-untitled", f"{TRAINING}.bridge_untitled", "bridge"),
-    ("stop", f"{TRAINING}.stop_calibration", "expansion"),
+    StoredRun(
+        "study-par-rag-model",
+        "suffice_research.par_rag.model_study",
+        "par-rag",
+        (*STANDARD, "stop"),
+    ),
+    StoredRun("gate-baselines", f"{TRAINING}.gate_baselines", "gate", STANDARD),
+    StoredRun("gate-fast", f"{TRAINING}.gate", "gate", WORDS),
+    StoredRun("gate-standard", f"{TRAINING}.gate", "gate", ("reader", *WORDS)),
+    StoredRun("familiarity", f"{TRAINING}.familiarity", "gate", ("reader", *WORDS)),
+    StoredRun("adaptation", f"{TRAINING}.adaptation_study", "gate", STANDARD),
+    StoredRun("bridge-fast", f"{TRAINING}.bridge", "bridge", ()),
+    StoredRun("bridge-quality", f"{TRAINING}.scorer_study", "bridge", ()),
+    StoredRun("bridge-untitled", f"{TRAINING}.bridge_untitled", "bridge", ()),
+    StoredRun("stop", f"{TRAINING}.stop_calibration", "expansion", (*STANDARD, "bridge-fast")),
     *(
-        (results.expansion_path(gate, name).stem, "suffice_research.expansion", "expansion")
+        StoredRun(
+            results.expansion_path(gate, name).stem,
+            "suffice_research.expansion",
+            "expansion",
+            EXPANSION_MODELS[gate],
+        )
         for gate in results.EXPANSION_GATES
         for name in results.EXPANSION_SETS
     ),
-    ("loop", f"{TRAINING}.made_questions", "loop"),
-    ("loop-standard", f"{TRAINING}.made_standard", "loop"),
-    ("answers", f"{TRAINING}.answers", "answers"),
-    ("judge", "suffice_research.judge_study", "judge"),
+    StoredRun("loop", f"{TRAINING}.made_questions", "loop", WORDS),
+    StoredRun("loop-standard", f"{TRAINING}.made_standard", "loop", STANDARD),
+    StoredRun("answers", f"{TRAINING}.answers", "answers", ("reader",)),
+    StoredRun("judge", "suffice_research.judge_study", "judge", STANDARD),
 )
 
 
@@ -83,30 +124,33 @@ def without_freshness(text: str) -> str:
 
 
 def freshness_lines(page: Path) -> Iterator[str]:
-    """A line for the runs of a page that have commit and module in common; those without a commit
-    come last.
+    """A line for the runs of a page that have commit, module and models in common; those without a
+    commit come last.
     """
-    together: dict[tuple[str, str], list[str]] = {}
+    together: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     others: dict[str, str] = {}
-    for name, module, shown in STORED_RUNS:
+    for name, module, shown, models in STORED_RUNS:
         stored = RUNS / f"{name}.json"
         if shown == page.stem and stored.is_file():
             run = json.loads(stored.read_text(encoding="utf-8"))
             commit = run.get("commit") or ""
-            together.setdefault((commit, module if commit else ""), []).append(name)
+            key = (commit, module, models) if commit else ("", "", ())
+            together.setdefault(key, []).append(name)
             others |= run.get("settings", {}).get("sections of other runs", {}) if commit else {}
-    for (commit, module), names in sorted(together.items(), key=lambda one: not one[0][0]):
-        yield freshness_line(names, commit, module)
+    for key, names in sorted(together.items(), key=lambda one: not one[0][0]):
+        yield freshness_line(names, *key)
     for title, commit in others.items():
         yield f"{MARK}for the section {title}*: another one, at commit {commit[:8]}."
 
 
-def freshness_line(names: Sequence[str], commit: str, module: str) -> str:
+def freshness_line(
+    names: Sequence[str], commit: str, module: str, models: Collection[str] = ()
+) -> str:
     """Whether what these runs judge has changed since."""
     start = f"{MARK}{', '.join(names)}*"
     if not commit:
         return f"{start}: of unknown age, no commit was stored."
-    changed = changed_since(commit, module)
+    changed = changed_since(commit, module, models)
     if changed is None:
         return f"{start}: at commit {commit[:8]}, of unknown age: this clone does not have it."
     if not changed:
@@ -116,9 +160,9 @@ def freshness_line(names: Sequence[str], commit: str, module: str) -> str:
     return f"{start}: at commit {commit[:8]}, **older than the code**: {named}{more} changed since."
 
 
-def changed_since(commit: str, module: str) -> list[str] | None:
-    """Modules and models that a study may load and that are not as they were; None: cannot be
-    told. Those of the study itself come first.
+def changed_since(commit: str, module: str, models: Collection[str] = ()) -> list[str] | None:
+    """Modules that a study may load, and models that it loads, that are not as they were; None:
+    cannot be told. Those of the study itself come first.
     """
     listed = _git("diff", "--name-only", "--no-renames", commit, "--", "src", "research")
     if listed is None:
@@ -131,12 +175,8 @@ def changed_since(commit: str, module: str) -> list[str] | None:
         if _code(old) != _code((ROOT / path).read_text(encoding="utf-8"))
     ]
     own = module.rpartition(".")[0]
-    models = [
-        path.removeprefix("src/suffice/").removesuffix("/manifest.json")
-        for path in listed.split("\n")
-        if path.startswith(MODELS) and path.endswith("/manifest.json") and (ROOT / path).is_file()
-    ]
-    return sorted(changed, key=lambda name: (not name.startswith(own), name)) + models
+    loaded = [f"models/{name}" for name in MANIFESTS.findall(listed) if name in models]
+    return sorted(changed, key=lambda name: (not name.startswith(own), name)) + loaded
 
 
 @cache

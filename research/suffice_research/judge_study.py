@@ -150,11 +150,8 @@ def _prompts(args: argparse.Namespace, say: ProgressLog) -> None:
 def _gate_with(readings: Path, lists: Sequence[JudgedList], say: ProgressLog) -> Gate:
     """The shipped gate, with the readings of every list."""
     gate = Gate.load()
-    reader = CachedReader(Reader(threads=1), readings, progress=say.progress, total=len(lists))
-    for one in lists:
-        example = to_labelled_question(one.case)
-        hits = normalize_hits(example.question, example.hits, documents=example.documents, k=10)
-        reader.read(*reader_input(hits))
+    reader = CachedReader(Reader(threads=1), readings, progress=say.progress)
+    reader.read_all((to_labelled_question(one.case) for one in lists), k=gate.card["k"])
     return replace(gate, encoders=replace(gate.encoders, reader=reader))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.opened_models import only_models_of
 from tests.test_bridge_training import SMALL, village
 
 from suffice.evaluation import bridge_training
@@ -29,9 +30,10 @@ def test_a_study_says_what_was_measured_and_the_ranker_knows_all_features(
     assert (len(learned.questions), len(judged.pools)) == (4, 6)
     messages: list[str] = []
     card = {"data": {"file": "hash"}, "trees": SMALL, "questions": {"village": 4}}
-    made = bridge_untitled.untitled_study(
-        ranker, [judged], judged, card=card, seed=1, say=messages.append
-    )
+    with only_models_of("bridge-untitled"):
+        made = bridge_untitled.untitled_study(
+            ranker, [judged], judged, card=card, seed=1, say=messages.append
+        )
     loaded = Study.load(made.save(tmp_path / "study.json"))
     (row,) = loaded.table("No titles").rows
     assert row[:2] == ("village", 6)

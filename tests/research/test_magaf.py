@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.opened_models import only_models_of
 
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset
@@ -84,9 +85,9 @@ def test_the_parts_share_no_question_and_keep_the_mix_of_types(cases):
 
 @pytest.fixture(scope="module")
 def small(few_trees: None) -> Setting:
-    return Setting(
-        measure(controlled_collection(documents=87), seed=7, folds=False), with_paper=True
-    )
+    with only_models_of("study-magaf"):
+        made = measure(controlled_collection(documents=87), seed=7, folds=False)
+    return Setting(made, with_paper=True)
 
 
 def test_every_table_and_figure_of_the_paper_is_there_and_ours_beside_it(small):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.commands import suffice
+from tests.opened_models import only_models_of
 
 from suffice.errors import DataError, InputError
 from suffice.evaluation.significance import Interval
@@ -134,9 +135,10 @@ def test_the_cross_encoder_reads_each_pair_once_and_its_scores_can_come_from_ano
 
     monkeypatch.setitem(RERANKERS._factories, DEFAULT_RERANKER, Length)
     here = tmp_path / "here"
-    slow = study(
-        data=newsroom, encoders=("wordllama",), quality=True, limit=3, cache=here, workers=2
-    )
+    options: Any = {"data": newsroom, "encoders": ("wordllama",), "quality": True}
+    options |= {"limit": 3, "workers": 2}
+    with only_models_of("study-multi-meta-rag"):
+        slow = study(**options, cache=here)
     assert len(slow.table("With the cross-encoder, wordllama").rows) == 7
     assert len(read) == len(set(read)) > 0
     kinds = [
@@ -151,9 +153,7 @@ def test_the_cross_encoder_reads_each_pair_once_and_its_scores_can_come_from_ano
     (said,) = store_scores(newsroom, there, take=stored, keep=None)
     assert said.startswith(f"stored {len(read)} scores, made on ")
     read.clear()
-    again = study(
-        data=newsroom, encoders=("wordllama",), quality=True, limit=3, cache=there, workers=2
-    )
+    again = study(**options, cache=there)
     assert not read  # as after a run that was stopped at its end
     assert again.to_json(timings=False) == slow.to_json(timings=False)
 

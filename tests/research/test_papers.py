@@ -23,9 +23,11 @@ from docs.generators.papers import STATES
 from docs.generators.paths import DATA, DOCS, RESULTS, ROOT, RUNS
 from docs.generators.results import load_studies
 from tests.commands import suffice
+from tests.opened_models import only_models_of
 
 from suffice.errors import InputError
 from suffice.evaluation.study import IN_ALL, PROCESSOR, Study, study_items
+from suffice.gate.question import WordTable
 from suffice_research import STUDY_NAMES
 from suffice_research.papers import load_papers
 from suffice_research.study_times import time_lines
@@ -131,6 +133,28 @@ def test_a_study_is_as_old_as_the_code_that_it_runs() -> None:
     assert "unknown age" in freshness_line(["loop"], "", module)
 
 
+def test_a_run_is_as_old_as_the_models_that_it_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = "src/suffice/models/reader/manifest.json\nsrc/suffice/models/reader/pair.onnx\n"
+    monkeypatch.setattr(freshness, "_git", lambda *_: changed)
+    ages = {
+        one.name: freshness_line([one.name], "0" * 40, one.module, one.models)
+        for one in STORED_RUNS
+    }
+    assert ages["study-magaf"].endswith("nothing that it runs has changed since.")
+    assert ages["answers"].endswith("**older than the code**: `models/reader` changed since.")
+
+
+def test_the_models_of_a_run_are_there_and_no_others_are_opened() -> None:
+    folders = (
+        ROOT / "src" / "suffice" / "models",
+        ROOT / "research" / "suffice_research" / "models",
+    )
+    shipped = {one.parent.name for folder in folders for one in folder.glob("*/manifest.json")}
+    assert {name for one in STORED_RUNS for name in one.models} <= shipped
+    with pytest.raises(AssertionError, match="bridge-fast loads"), only_models_of("bridge-fast"):
+        WordTable.load()
+
+
 def test_a_run_without_settings_says_its_age_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,17 +166,17 @@ def test_a_run_without_settings_says_its_age_too(
 
 
 def test_every_stored_run_has_a_module_and_a_page_that_says_its_age() -> None:
-    listed = {name for name, _, _ in STORED_RUNS}
+    listed = {one.name for one in STORED_RUNS}
     beside = {"bridge-quality-held"}  # counted anew: bridge-quality
     assert {path.stem for path in RUNS.glob("*.json")} - beside == listed
-    assert all(needed_modules(module) for _, module, _ in STORED_RUNS)
+    assert all(needed_modules(one.module) for one in STORED_RUNS)
     bare = {
         RESULTS / f"{page}.md": "<!-- made -->\n\n# Title\n\nSeed 42.\n\n- Holds\n"
-        for _, _, page in STORED_RUNS
+        for page in {one.page for one in STORED_RUNS}
     }
     for path, text in with_freshness(bare).items():
         ages = [line for line in text.splitlines() if line.startswith(MARK)]
-        for name in (name for name, _, page in STORED_RUNS if page == path.stem):
+        for name in (one.name for one in STORED_RUNS if one.page == path.stem):
             assert any(name in re.findall(r"[\w-]+", line.partition("*:")[0]) for line in ages), (
                 name
             )
@@ -181,7 +205,7 @@ def test_every_stored_run_is_measured_again_by_make_results(
         (tmp_path / part).mkdir()
         measured(tmp_path, tmp_path / part)
     days = {"study-par-rag-model"}  # of a GPU; the how-to says so
-    assert stored == {name for name, _, _ in STORED_RUNS} - days
+    assert stored == {one.name for one in STORED_RUNS} - days
 
 
 def test_the_times_of_studies_are_added_up_and_a_missing_one_is_said(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from docs.generators.results import study_page, study_path
+from tests.opened_models import only_models_of
 from tests.small_world import BRIDGE, COMPARISON, FILMS, Says
 from typer.testing import CliRunner
 
@@ -196,7 +197,8 @@ def test_a_study_with_a_model_is_kept_and_shown_beside_the_papers(
 ) -> None:
     model = Says({"passages": {"answer": "Dog Law", "sentences": [1]}, "know": {"answer": "851"}})
     options: Any = {"data": data, "datasets": SETS[:1], "limit": 1, "workers": 2, "cache": tmp_path}
-    done = study(model=model, **options)
+    with only_models_of("study-par-rag-model"):
+        done = study(model=model, **options)
     assert done.settings["model"] == "says"
     assert done.settings["questions"] == {SETS[0]: 1}
     naive, always = (

@@ -79,6 +79,18 @@ def test_what_the_teacher_said_is_found_again_for_the_same_lists(packed, taught)
     assert ((batch.taught_needed >= 0) == (batch.needed >= 0)).all()
 
 
+@pytest.mark.parametrize("name", ["missing.npz", "taught.npz"])
+def test_a_file_that_is_no_pack_ends_the_command(taught, name, capsys):
+    path = str(taught.with_name(name))
+    teacher = [path, "--model", "tiny.gguf", "--tokenizer", "tokenizer.json"]
+    training = [path, "--minilm", "minilm.npz", "--steps", "1"]
+    for main, words in ((reader_teacher.main, teacher), (reader_training.main, training)):
+        with pytest.raises(SystemExit) as stopped:
+            main(words)
+        assert stopped.value.code == 2
+        assert f"error: {path} is not a pack" in capsys.readouterr().err
+
+
 def test_lists_of_another_pack_are_refused(packed, taught):
     found = TeacherLabels(taught)
     found.sizes = found.sizes + 1

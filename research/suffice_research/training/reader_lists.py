@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -68,6 +69,7 @@ LEFT = 8  # minimum tokens left in a hit after a sentence is removed
 OFTEN = 2e-3  # of all tokens: more frequent words are not keywords
 SENTENCE_ENDS = (999, 1012, 1029)  # ! . ?
 RARE = 1e-4  # of all tokens: rarer words say what the question is about
+TRIES = 1000  # draws in a row that may add no list
 
 # The share of each source in the training lists.
 WEIGHTS: Mapping[str, float] = {
@@ -111,6 +113,12 @@ class Pack:
     """The file that `suffice_research.training.reader_data` writes."""
 
     def __init__(self, path: Path) -> None:
+        try:
+            self._load(path)
+        except (EOFError, KeyError, OSError, TypeError, ValueError, BadZipFile) as error:
+            raise ValueError(f"{path} is not a pack of `reader_data`: {error}") from error
+
+    def _load(self, path: Path) -> None:
         with np.load(path) as file:
             self._arrays = {name: file[name] for name in file.files}
         self.names = [str(name) for name in self._arrays["names"]]
@@ -309,6 +317,9 @@ def draw_pair(
         mixed = [*hard[:1], *found[:2], *some]
         others = _unique([*trap, *(mixed[at] for at in draw.permutation(len(mixed)).tolist())])
     others = [at for at in others if at not in wanted]
+    few = len(pack.shown) <= size + len(wanted)  # most packs have thousands
+    if few and len({*others, *pack.shown.tolist()} - wanted) <= size:
+        raise ValueError(f"the pack has too few passages for lists of {size} hits")
     while len(others) < size + 1:
         others = _unique([*others, int(draw.choice(pack.shown))])
         others = [at for at in others if at not in wanted]
@@ -507,13 +518,18 @@ class Batch:
     widths: tuple[int, ...]  # longest window, in tokens, in each of GROUPS parts
 
 
+def _kept(hit: Hit, number: int, row: list[int]) -> list[int]:
+    """What is left of a passage's tokens, or of their marks."""
+    start, end = hit.cut
+    row = row[:start] + row[end:]
+    return row[slice(*hit.kept[number])] if hit.kept else row
+
+
 def hit_tokens(pack: Pack, hit: Hit) -> tuple[list[int], list[int]]:
     """The tokens of a hit's title and text."""
     text: list[int] = []
     for number, passage in enumerate(hit.passages):
-        ids = renamed(pack.row("texts", passage), hit.renames).tolist()
-        del ids[slice(*hit.cut)]
-        text += ids[slice(*hit.kept[number])] if hit.kept else ids
+        text += _kept(hit, number, renamed(pack.row("texts", passage), hit.renames).tolist())
     return renamed(hit.title, hit.renames).tolist(), [*hit.before, *text, *hit.behind]
 
 
@@ -540,13 +556,9 @@ def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Int
         for where, start, end in listed.answers.tolist():
             if where == passage and hit.needed and listed.complete:
                 place[start:end] = [1] * (end - start)
-        for row in (ids, mark, place):
-            del row[slice(*hit.cut)]
-            if hit.kept:
-                row[:] = row[slice(*hit.kept[number])]
-        text += ids
-        marks += mark
-        answer += place
+        text += _kept(hit, number, ids)
+        marks += _kept(hit, number, mark)
+        answer += _kept(hit, number, place)
     text = [*hit.before, *text, *hit.behind]
     marks = [0 if known else -1] * len(hit.before) + marks + [0 if known else -1] * len(hit.behind)
     answer = [0] * len(hit.before) + answer + [0] * len(hit.behind)
@@ -638,13 +650,19 @@ def draw_lists(
     size = int(draw.choice([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20],
                            p=[.07, .08, .1, .1, .1, .1, .12, .2, .06, .04, .03]))  # fmt: skip
     lists: list[HitList] = []
+    tries = 0
     while len(lists) * max(size, 2) < windows:
+        if tries == TRIES:
+            raise ValueError(f"the pack has no case for lists of {size} hits: it is too small")
         name = names[int(draw.choice(len(names), p=shares / shares.sum()))]
         case = int(pools[name][draw.integers(len(pools[name]))])
+        found: list[HitList] | None = None
         if name == SENTENCES:
-            lists += draw_sentences(pack, case, size, draw) or []
+            found = draw_sentences(pack, case, size, draw)
         elif size > 1 or len(pack.row("needed", case)) <= 1:
-            lists += draw_pair(pack, case, size, draw, change=True)
+            found = draw_pair(pack, case, size, draw, change=True)
+        lists += found or []
+        tries = 0 if found else tries + 1
     ordered = draw.random(len(lists)) < ORDERED
     return [
         with_orders(pack, one, draw) if some else one

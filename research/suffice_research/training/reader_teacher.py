@@ -158,8 +158,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cuda.enable_cudnn_sdp(False)  # it re-initializes for every shape
-    pack = Pack(args.pack)
-    model = load_model(open_gguf(args.model))
+    try:
+        pack, model = Pack(args.pack), load_model(open_gguf(args.model))
+    except ValueError as error:
+        parser.error(str(error))
     texts = _Texts(pack, Tokenizer.from_file(str(args.tokenizer)), model.tokenizer)
     tuning = Tuning(args.seconds, args.rate, 0.0, 0, args.tokens, args.longest)
     drawn = (one for step in _loader(texts, TUNED_SEED, args.workers) for one in step)

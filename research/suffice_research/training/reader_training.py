@@ -404,7 +404,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.manual_seed(args.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cuda.enable_cudnn_sdp(False)  # it re-initializes for every shape
-    pack = Pack(args.pack)
+    try:
+        pack = Pack(args.pack)
+    except ValueError as error:
+        parser.error(str(error))
     minilm = weights_of(args.minilm)
     base = CrossEncoder(minilm).to(DEVICE).eval()
     student = load_minilm(minilm, PAIR, JOINT)

@@ -57,8 +57,10 @@ _NOT = re.compile(r"\b(?:not|never|no)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(
     r"['’]s\b|[^\W_](?:[\w.'’&/-]*?\w)??(?=['’]s\b|[^\w.'’&/-]|[.'’&/-]*(?:\s|$))|[,;:().]"
 )
+_MAY = "May_"  # not the verb: "in May", "May 2019"
 _TIME = re.compile(
-    rf"\d+|{'|'.join((*MONTHS, *WEEKDAYS))}|today|tonight|night|morning|noon|evening|week|year",
+    rf"\d+|{'|'.join((*MONTHS, *WEEKDAYS))}|{_MAY}"
+    r"|today|tonight|night|morning|noon|evening|week|year",
     re.IGNORECASE,
 )
 
@@ -116,8 +118,14 @@ def argument_keys(arguments: Sequence[Argument]) -> set[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """Words and punctuation marks."""
-    return _WORD.findall(text)
+    """Words and punctuation marks. May, the month or a name, becomes `_MAY`."""
+    words: list[str] = _WORD.findall(text)
+    asks = text.rstrip().endswith("?")
+    for at, (before, word, following) in enumerate(zip(("", *words), words, (*words[1:], ""))):
+        opens = (not before or before in _BREAKS) and following.isalpha()
+        if word == "May" and not (opens and (asks or following.islower())):
+            words[at] = _MAY
+    return words
 
 
 def lower_words(text: str) -> list[str]:

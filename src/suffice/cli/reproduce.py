@@ -98,11 +98,10 @@ def reproduce(
             say(line)
     say(f"took {spent[IN_ALL] / 60:.1f} minutes, {spent[PROCESSOR] / 60:.1f} of processor time")
     if out:
-        typed = f"suffice reproduce {paper}" + (" --data DATA" if data else "")
-        typed += (" --quality" if quality else "") + (f" --limit {limit}" if limit else "")
-        typed += (
-            f" --model {Path(model).name}" if model else ""
-        ) + f" --out {out.name} --seed {study.seed}"
+        words = [f"suffice reproduce {paper}", "--data DATA" if data else ""]
+        words += ["--quality" if quality else "", f"--limit {limit}" if limit else ""]
+        words += [f"--model {Path(model).name}" if model else "", f"--out {out.name}"]
+        typed = " ".join(filter(None, [*words, f"--seed {study.seed}"]))
         say_written(study_report(study, out / "report.html", command=typed))
         say_written(study.save(out / "study.json"))  # last: where it is, the study is done
 

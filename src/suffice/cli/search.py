@@ -68,43 +68,34 @@ def search(
     with open_library(address) as lib:
         extraction = None
         if wanted == "auto":
-            extraction = _extract_filter(
-                lib, text, open_model(model, base_url, timeout_s=timeout_s), day
-            )
+            opened = open_model(model, base_url, timeout_s=timeout_s)
+            extraction = _extract_filter(lib, text, opened, day)
             wanted = extraction.filter
+        options |= {"k": k, "retriever": retriever, "filter": wanted}
+        found: Any
         if complete:
             only = extraction is None if strict is None else strict
-            completion = lib.complete(
-                text, loaded, k=k, retriever=retriever, filter=wanted, strict=only, **options
-            )
-            ids = [hit.doc_id for hit in completion.hits]
+            found = lib.complete(text, loaded, strict=only, **options)
+            ids = [hit.doc_id for hit in found.hits]
             documents = dict(zip(ids, lib.get(ids)))
-            if json:
-                record = _completion_record(text, completion, documents)
-                print_json({**record, "filter": _extraction_record(extraction)})
-            else:
-                if extraction is not None:
-                    _say_filter(extraction)
-                _show_completion(completion, documents)
-            return
-        hits = lib.search(
-            text,
-            k=k,
-            retriever=retriever,
-            filter=wanted,
-            strict=bool(strict),
-            gate=loaded,
-            **options,
-        )
-        documents = {hit.doc_id: hit.document for hit in hits}
+        else:
+            found = lib.search(text, strict=bool(strict), gate=loaded, **options)
+            documents = {hit.doc_id: hit.document for hit in found}
     if json:
-        records = [_hit_record(hit, documents[hit.doc_id]) for hit in hits]
-        print_json({"question": text, "filter": _extraction_record(extraction), "hits": records})
+        shown = _extraction_record(extraction)
+        if complete:
+            record = _completion_record(found, documents)
+            print_json({"question": text, **record, "filter": shown})
+        else:
+            records = [_hit_record(hit, documents[hit.doc_id]) for hit in found]
+            print_json({"question": text, "filter": shown, "hits": records})
         return
     if extraction is not None:
         _say_filter(extraction)
-    if hits:
-        _show_hits(hits, documents)
+    if complete:
+        _show_completion(found, documents)
+    elif found:
+        _show_hits(found, documents)
     else:
         print("no document matches\n\nnext: try other words, or `--retriever dense`")
 
@@ -196,10 +187,9 @@ def _show_hits(hits: Any, documents: Documents) -> None:
     wide_console().print(table)
 
 
-def _completion_record(question: str, completion: Any, documents: Documents) -> dict[str, Any]:
+def _completion_record(completion: Any, documents: Documents) -> dict[str, Any]:
     titles = {doc_id: document.title if document else "" for doc_id, document in documents.items()}
     return {
-        "question": question,
         "hits": [{**hit.as_json(), "title": titles[hit.doc_id]} for hit in completion.hits],
         "verdict": asdict(completion.verdict),
         "stopped": {"name": completion.stopped.name.lower(), "words": str(completion.stopped)},

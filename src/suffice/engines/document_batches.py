@@ -13,12 +13,10 @@ from suffice.retrieval.store_checks import (
     check_document_vectors,
     is_utf8,
 )
-from suffice.types import DocId, Document, Filter, Hit
+from suffice.types import DocId, Document
 
 __all__ = [
     "Encode",
-    "Filters",
-    "HitLists",
     "OnStored",
     "check_ids",
     "document_batches",
@@ -28,8 +26,6 @@ __all__ = [
 
 Encode = Callable[[Sequence[str]], Any]  # texts to vectors
 OnStored = Callable[[Sequence[DocId]], None]  # called with the ids of each batch once it is durable
-Filters = Sequence[Filter | None] | None
-HitLists = list[tuple[Hit, ...]]
 
 
 def document_batches(

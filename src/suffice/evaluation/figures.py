@@ -229,6 +229,7 @@ INK = "#1f2328"  # all lines and letters; a page with a dark mode may replace it
 WIDTH = 6.4  # inches
 LABEL = 0.17  # share of the axis reserved for the figure beside a bar
 COLUMNS, ROW_HEIGHT = 4, 1.0  # columns of a diagram, and inches of a row
+Place = tuple[float, float]  # column and row
 BOX_WIDTH, BOX_HEIGHT = 0.84, 0.66  # shares of a diagram's column and row
 LETTERS, LINES = 20, 4  # that fit in a box
 FEW_POINTS = 24  # lines with at most this many points mark each of them
@@ -462,55 +463,60 @@ def _draw_heatmap(axes: Axes, figure: Heatmap) -> None:
 
 
 def _draw_diagram(axes: Axes, figure: Diagram) -> None:
-    from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, PathPatch
-    from matplotlib.path import Path
-
     places = {box.name: (box.column, box.row) for box in figure.boxes}
     for arrow in figure.arrows:
-        start, end = places[arrow.start], places[arrow.end]
-        if arrow.bend:
-            (x, y), (to_x, to_y) = start, end
-            y, to_y = y + BOX_HEIGHT / 2, to_y + BOX_HEIGHT / 2
-            # A quadratic curve goes half as far as its control point.
-            middle = ((x + to_x) / 2, max(y, to_y) + 2 * arrow.bend)
-            way = Path([(x, y), middle, (to_x, to_y)], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-            axes.add_patch(PathPatch(way, facecolor="none", edgecolor=INK, linewidth=1.0, zorder=1))
-            at = (middle[0], max(y, to_y) + arrow.bend)
-        else:
-            tail, tip = _border(start, end), _border(end, start)
-            style: Any = {"arrowstyle": "-|>" if arrow.head else "-", "mutation_scale": 11}
-            axes.add_patch(
-                FancyArrowPatch(tail, tip, **style, color=INK, linewidth=1.0, shrinkA=0, shrinkB=0)
-            )
-            at = ((tail[0] + tip[0]) / 2, (tail[1] + tip[1]) / 2)
+        at = (_draw_arc if arrow.bend else _draw_line)(axes, arrow, places)
         if arrow.label:
             paper: Any = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
             # The background is white in light and dark mode, so the text is always dark grey.
             axes.text(*at, _shorten(arrow.label), **CENTRE, fontsize=8, color="#333", bbox=paper)
     for box in figure.boxes:
-        corner = (box.column - BOX_WIDTH / 2, box.row - BOX_HEIGHT / 2)
-        shape: Any = {"boxstyle": "round,pad=0,rounding_size=0.06", "mutation_aspect": 1.6}
-        colour = COLOURS[box.colour % 8]
-        for face, alpha in ((colour, 0.14), ("none", 1.0)):
-            axes.add_patch(
-                FancyBboxPatch(
-                    corner,
-                    BOX_WIDTH,
-                    BOX_HEIGHT,
-                    **shape,
-                    facecolor=face,
-                    edgecolor="none" if face == colour else colour,
-                    alpha=alpha,
-                    linewidth=1.4,
-                )
-            )
-        lines = wrap(_shorten(box.text, LETTERS * LINES), LETTERS, max_lines=LINES, placeholder="…")
-        axes.text(box.column, box.row, "\n".join(lines), **CENTRE, fontsize=8)
+        _draw_box(axes, box)
     axes.set_xlim(-0.5, COLUMNS - 0.5)
     axes.set_ylim(_diagram_bottom(figure), -0.5)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[["bottom", "left"]].set_visible(False)
+
+
+def _draw_line(axes: Axes, arrow: Arrow, places: Mapping[str, Place]) -> Place:
+    """A straight arrow between two boxes; where its label is."""
+    from matplotlib.patches import FancyArrowPatch
+
+    start, end = places[arrow.start], places[arrow.end]
+    tail, tip = _border(start, end), _border(end, start)
+    style: Any = {"arrowstyle": "-|>" if arrow.head else "-", "mutation_scale": 11}
+    axes.add_patch(
+        FancyArrowPatch(tail, tip, **style, color=INK, linewidth=1.0, shrinkA=0, shrinkB=0)
+    )
+    return (tail[0] + tip[0]) / 2, (tail[1] + tip[1]) / 2
+
+
+def _draw_arc(axes: Axes, arrow: Arrow, places: Mapping[str, Place]) -> Place:
+    """An arc below two boxes; where its label is."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    (x, y), (to_x, to_y) = places[arrow.start], places[arrow.end]
+    y, to_y = y + BOX_HEIGHT / 2, to_y + BOX_HEIGHT / 2
+    # A quadratic curve goes half as far as its control point.
+    middle = ((x + to_x) / 2, max(y, to_y) + 2 * arrow.bend)
+    way = Path([(x, y), middle, (to_x, to_y)], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
+    axes.add_patch(PathPatch(way, facecolor="none", edgecolor=INK, linewidth=1.0, zorder=1))
+    return middle[0], max(y, to_y) + arrow.bend
+
+
+def _draw_box(axes: Axes, box: Box) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    corner = (box.column - BOX_WIDTH / 2, box.row - BOX_HEIGHT / 2)
+    shape: Any = {"boxstyle": "round,pad=0,rounding_size=0.06", "mutation_aspect": 1.6}
+    colour = COLOURS[box.colour % 8]
+    for face, edge, alpha in ((colour, "none", 0.14), ("none", colour, 1.0)):
+        shape |= {"facecolor": face, "edgecolor": edge, "alpha": alpha}
+        axes.add_patch(FancyBboxPatch(corner, BOX_WIDTH, BOX_HEIGHT, **shape, linewidth=1.4))
+    lines = wrap(_shorten(box.text, LETTERS * LINES), LETTERS, max_lines=LINES, placeholder="…")
+    axes.text(box.column, box.row, "\n".join(lines), **CENTRE, fontsize=8)
 
 
 def _diagram_bottom(figure: Diagram) -> float:
@@ -520,7 +526,7 @@ def _diagram_bottom(figure: Diagram) -> float:
     return max([0.0, *rows.values(), *arcs]) + 0.5
 
 
-def _border(box: tuple[float, float], towards: tuple[float, float]) -> tuple[float, float]:
+def _border(box: Place, towards: Place) -> Place:
     """Where the line from a box's centre to another point leaves the box."""
     across, down = towards[0] - box[0], towards[1] - box[1]
     steps = [

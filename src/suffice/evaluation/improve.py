@@ -458,53 +458,44 @@ class _Loop:
     def make_gate(self, folder: Path) -> Result:
         """Adapt to labels, else to generated questions; keep the shipped gate unless better."""
         labels, notes = self.labels, list[str]()
-        result: Result = {
+        chosen: Result = {"source": None, "learned": 0, "held_out": 0, "account": None}
+        chosen["checks"] = []
+        adapted: Gate | None = None
+        for source, examples, enough in (
+            (LABELS, labels.examples, len(labels.examples) >= MIN_LABELS),
+            (MADE, self.made, self.enough_made),
+        ):
+            if not enough:
+                continue
+            learn, test = _split(examples)
+            lists = [one.labelled for one in learn]
+            options: Any = {"seed": self.settings.seed, "progress": self.progress}
+            try:
+                found = adapt_to_labels(self.shipped, lists, **options)
+            except InputError as error:  # for example, all labels are equal
+                notes.append(f"{source}: {error}; {error.hint}")
+                continue
+            checks = self._cross_checks(found.gate) if found.is_better and source == MADE else []
+            notes += [found.verdict, *(one.words for one in checks)]
+            account = {**found.as_json(), "outlook": found.outlook, "promise": found.promise}
+            chosen = {"source": source, "learned": len(learn), "held_out": len(test)}
+            chosen |= {"account": account, "checks": [asdict(one) for one in checks]}
+            if found.is_better and not any(one.is_worse for one in checks):
+                adapted = with_seen_questions(found.gate, [one.question for one in lists])
+            break
+        gate = self.shipped if adapted is None else adapted
+        gate.save(self.out / GATE_DIR)
+        return {
             "labels": len(labels.examples),
             "complete": sum(map(self._is_complete, labels.examples)),
             "left_out": list(labels.left_out),
             "unreadable": labels.bad.count,
             "first_unreadable": next(iter(labels.bad.examples), ""),
+            **chosen,
+            "adapted": adapted is not None,
+            "notes": notes,
+            "policy": gate.policy.words,
         }
-        chosen: Result = {
-            "source": None,
-            "learned": 0,
-            "held_out": 0,
-            "account": None,
-            "checks": [],
-        }
-        gate, adapted = self.shipped, False
-        for source, examples, enough in (
-            (LABELS, labels.examples, len(labels.examples) >= MIN_LABELS),
-            (MADE, self.made, self.enough_made),
-        ):
-            learn, test = _split(examples)
-            try:
-                if not enough:
-                    continue
-                found = adapt_to_labels(
-                    gate,
-                    [one.labelled for one in learn],
-                    seed=self.settings.seed,
-                    progress=self.progress,
-                )
-            except InputError as error:  # for example, all labels are equal
-                notes.append(f"{source}: {error}; {error.hint}")
-                continue
-            sentences = {"outlook": found.outlook, "promise": found.promise}
-            chosen = {"source": source, "learned": len(learn), "held_out": len(test)}
-            chosen |= {"account": found.as_json() | sentences, "checks": []}
-            notes.append(found.verdict)
-            if adapted := found.is_better:
-                seen = [one.labelled.question for one in learn]
-                checks = self._cross_checks(found.gate) if source == MADE else []
-                notes += [one.words for one in checks]
-                chosen["checks"] = [asdict(one) for one in checks]
-                if adapted := not any(one.is_worse for one in checks):
-                    gate = with_seen_questions(found.gate, seen)
-            break
-        gate.save(self.out / GATE_DIR)
-        words = gate.policy.words
-        return {**result, **chosen, "adapted": adapted, "notes": notes, "policy": words}
 
     def _cross_checks(self, adapted: Gate) -> list[CrossCheck]:
         """Check a gate trained on generated questions against labels and real questions."""

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from suffice.gate.extraction import reader_input
+from suffice.gate.extraction import drop_shared_sentences, reader_input
 from suffice.gate.hits import normalize_hits
+from suffice.gate.question import WordTable, parse_question
 from suffice.gate.reader import Fits, Reader, Reading
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Progress
@@ -61,10 +62,10 @@ class CachedReader(Reader):
 
     def read_all(self, examples: Iterable[LabelledQuestion], *, k: int) -> None:
         """Read the first `k` hits of each example in advance, with one process per core."""
-        wanted = {}
+        wanted, words = {}, WordTable.load()
         for one in examples:
             hits = normalize_hits(one.question, one.hits, documents=one.documents, k=k)
-            given = reader_input(hits)
+            given = reader_input(drop_shared_sentences(hits, parse_question(hits.question, words)))
             wanted[self._key(*given)] = given
         fresh = {key: given for key, given in wanted.items() if key not in self._known}
         self._total = len(self._known) + len(fresh)

@@ -26,8 +26,6 @@ import tantivy
 
 from suffice.engines.document_batches import (
     Encode,
-    Filters,
-    HitLists,
     OnStored,
     check_ids,
     document_batches,
@@ -53,7 +51,7 @@ from suffice.errors import DataError, EngineError, InputError, NotReadyError, di
 from suffice.protocols import StoreQuery, StoreResult
 from suffice.registry import STORES
 from suffice.retrieval import store_checks
-from suffice.retrieval.ranking import check_search
+from suffice.retrieval.ranking import Filters, HitLists, check_search
 from suffice.types import DocId, Document, Field, Filter, Hit, RetrieverScore
 
 __all__ = ["EmbeddedStore", "Snapshot"]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from suffice.engines.document_batches import Filters, HitLists
 from suffice.engines.qdrant.collection_stats import CollectionStats
 from suffice.engines.qdrant.connection import MissingCollectionError, QdrantCluster
 from suffice.engines.qdrant.schema import (
@@ -23,7 +22,7 @@ from suffice.engines.qdrant.schema import (
     qdrant_filter,
 )
 from suffice.engines.qdrant.sparse_bm25 import question_terms
-from suffice.retrieval.ranking import check_search
+from suffice.retrieval.ranking import Filters, HitLists, check_search
 from suffice.retrieval.store_checks import check_filters, check_query_vectors
 from suffice.types import DocId, Document, Field, Hit, RetrieverScore
 

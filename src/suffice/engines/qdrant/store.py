@@ -24,8 +24,6 @@ import numpy as np
 
 from suffice.engines.document_batches import (
     Encode,
-    Filters,
-    HitLists,
     OnStored,
     check_ids,
     document_batches,
@@ -47,6 +45,7 @@ from suffice.engines.qdrant.writer import CollectionWriter, EncodedDocument
 from suffice.errors import EngineError, InputError
 from suffice.protocols import StoreQuery, StoreResult
 from suffice.registry import STORES
+from suffice.retrieval.ranking import Filters, HitLists
 from suffice.retrieval.store_checks import Halves, check_field, pair_vectors
 from suffice.types import DocId, Document, Field
 
