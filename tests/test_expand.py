@@ -216,6 +216,25 @@ def test_a_gate_says_how_it_judges_what_a_search_stops_at() -> None:
     assert ids(found) == ["ada", "mary", "william"]
 
 
+def test_a_search_that_ends_without_an_answer_has_the_gates_own_verdict() -> None:
+    """Only a set that was stopped at was selected for looking complete."""
+
+    class Wary(Counts):
+        def for_expansion(self) -> Counts:
+            return Counts("ada", "mary", "william", "nobody")
+
+    gate = Wary("ada", "mary")
+    found = completed(["ada", "mary", "william"], gate, choose=False)
+    assert (ids(found), found.stopped) == (["ada", "mary", "william"], StopReason.NOTHING)
+    assert (found.verdict.p_complete, found.verdict.action) == (0.99, Action.ANSWER)
+    assert found.trace.steps[-1].verdict == found.verdict
+    assert len(found.trace.steps) == 3
+    back = completed(["ada", *["fair", "soup"] * 4], gate, choose=False)
+    assert (ids(back), back.verdict.p_complete) == (["ada"], 0.5)
+    chosen = completed(["ada", "mary", "william"], gate, follow=None)  # by the gate, so selected
+    assert (chosen.verdict.p_complete, chosen.verdict.action) == (0.75, Action.ABSTAIN)
+
+
 # --- nothing endless
 
 

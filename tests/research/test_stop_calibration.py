@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from suffice.gate.calibration import Platt
 from suffice.numeric import sigmoid
+from suffice.types import Hit
 from suffice_research.training.reader_data import STACK, TEST
 from suffice_research.training.stop_calibration import (
     SearchPath,
+    _along,
     _load_paths,
     fit_stop,
     stop_of,
@@ -35,6 +38,8 @@ def test_a_search_stops_at_the_threshold_or_goes_back_to_the_best() -> None:
     assert stop_of(rising, harsh, 0.9)[::3] == (4, True)  # nothing was looked at beyond
     falling = path([0.2, 0.3, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
     assert stop_of(falling, None, 0.9)[::3] == (2, False)
+    # What it goes back to was not stopped at for looking complete: the gate's own odds hold.
+    assert sigmoid(np.array([stop_of(falling, harsh, 0.9).odds])) == pytest.approx(0.3)
     endless = path(np.linspace(0.1, 0.5, 10).tolist())
     assert stop_of(endless, None, 0.9)[::3] == (10, False)
 
@@ -76,6 +81,19 @@ def test_the_study_has_a_row_for_every_judged_set(flattered: list[SearchPath]) -
         "all",
     ]
     assert study.summary[0].startswith("All sets, as it is: p is 0.")
+    assert study.summary[1].startswith("Calibrated on other questions of all sets")
+
+
+def test_a_path_is_followed_no_further_than_any_search_goes() -> None:
+    class Said:
+        def probabilities(self, pairs: list[tuple[str, list[Hit]]], documents: object) -> Any:
+            return np.array([[0.1, 0.4, 0.3, 0.4, 0.2, 0.1, 0.9][len(pairs[0][1]) - 1]])
+
+    hits = [Hit(str(at)) for at in range(7)]
+    followed = _along(Said(), "q", hits, {})  # type: ignore[arg-type]
+    assert followed == (0.1, 0.4, 0.3, 0.4, 0.2, 0.1)
+    whole = path([*followed, 0.9])
+    assert stop_of(path(list(followed)), None, 0.8) == stop_of(whole, None, 0.8)
 
 
 def test_a_half_written_path_is_followed_again(tmp_path: Path) -> None:

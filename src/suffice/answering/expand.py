@@ -18,7 +18,8 @@ only decides when to stop, which takes one check per round instead of a dozen.
 After ANSWER, documents are dropped if the probability does not fall without them. Untrusted texts
 only reach the gate's features and, through its next queries, the search. The budget bounds every
 round, whatever the links or the corpus look like. Search stops at a set because it looks complete,
-which biases the probability; a gate with `for_expansion` corrects for that.
+which biases the probability; a gate with `for_expansion` corrects for that. A search along the
+ranking that ends for another reason selected nothing, so the gate itself gives its last verdict.
 """
 
 from __future__ import annotations
@@ -136,9 +137,13 @@ def expand(
         expander.advance(going)
     expander.restore_best(runs)
     expander.drop_superfluous(runs)
+    if not choose:  # otherwise the gate has selected the documents
+        expander.gate = gate
     # No rounds are left, so the last verdict is ANSWER or ABSTAIN.
-    undecided = [run for run in runs if run.verdict is None or run.verdict.action is Action.EXPAND]
-    expander.check(undecided, rounds_left=0)
+    ended = [run for run in runs if run.stopped is not StopReason.ANSWER]
+    expander.check(
+        [run for run in ended if not run.decided or expander.gate is not judge], rounds_left=0
+    )
     return [run.completion() for run in runs]
 
 
@@ -191,6 +196,12 @@ class _Expansion:
     @property
     def estimate(self) -> Estimate:
         return self.verdict.estimate if self.verdict is not None else Estimate(0.0, 0.0, 0.0)
+
+    @property
+    def decided(self) -> bool:
+        """Whether the verdict is on the documents held now, and asks for no further round."""
+        verdict = self.verdict
+        return self.checked and verdict is not None and verdict.action is not Action.EXPAND
 
     def keep_estimate(self, estimate: Estimate) -> None:
         """Replace the estimate in the last verdict."""
@@ -309,7 +320,6 @@ class _Expander:
         ]
         for run in back:
             run.hold(run.best[1], "", "returns to the evidence that looked most complete")
-        self.check(back, rounds_left=0)
 
     def drop_superfluous(self, runs: Sequence[_Expansion]) -> None:
         """After ANSWER, drop documents one by one while the probability does not fall.

@@ -123,6 +123,8 @@ class TracedGate:
     def for_expansion(self) -> TracedGate:
         """The gate for expansion, also traced; unchanged if it has no such calibration."""
         calibrated = gate_for_expansion(self.gate)
+        if calibrated is self.gate:
+            return self
         return TracedGate(calibrated, texts=self.texts, tracer=self._tracer)
 
     def check(
