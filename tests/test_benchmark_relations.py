@@ -490,6 +490,21 @@ def test_a_long_chain_ends_at_what_is_first_in_a_country() -> None:
     ]
 
 
+def test_a_clause_stays_at_the_right_end_of_a_longer_phrase() -> None:
+    phrases = []
+    for album in ("Oh Yeah", "Changes Two", "Three", "Piano", "Portraits", "Epitaph"):
+        path = (
+            Triple(album, "performer", "Reed", "o", "o#0", object_kind="person"),
+            Triple("Reed", "birth place state", "Arizona", "r", "r#0", object_kind="place"),
+            Triple("Arizona", "country", "United States", "a", "a#0", object_kind="place"),
+        )
+        phrases.append(Wording(PageIndex([])).phrase(path, album))
+    clauses = [one for one in phrases if " who " in one]
+    assert clauses
+    begins = "the country that contains the state of birth of the artist who recorded "
+    assert all(one.startswith(begins) for one in clauses)
+
+
 def test_a_chain_does_not_reach_a_hub_by_one_of_many() -> None:
     hub = [
         Triple(f"Film {at}", "work country", "Sweden", str(at), f"{at}#0", object_kind="place")

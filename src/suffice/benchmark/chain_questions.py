@@ -85,6 +85,10 @@ class Wording:
                 # "the office that the team that owns it is in": nest only wordings ending in X.
                 fitting = [way for way in fitting if way.endswith("X")]
                 ways = words.nested
+            elif has_clause(phrase):  # not "where the birthplace of the artist who ... is located"
+                fitting = (
+                    [way for way in fitting if way.endswith("X")] or [*words.nested] or fitting
+                )
             if not fitting and not ways:
                 return ""
             way = self.pick(fitting or ways, f"of {triple.relation} {start}")
@@ -116,6 +120,11 @@ class Wording:
 def is_nested(phrase: str) -> bool:
     """Whether a phrase contains a relative clause: "the team that owns X"."""
     return re.match(r"the (?:[\w-]+ ){1,3}(?:that|who|whose|where) ", phrase) is not None
+
+
+def has_clause(phrase: str) -> bool:
+    """Whether a phrase ends in a relative clause: "the birthplace of the artist who recorded X"."""
+    return re.match(r"the (?:[a-z-]+ )+?(?:that|who|whose|where) ", phrase) is not None
 
 
 class RuleQuestions:

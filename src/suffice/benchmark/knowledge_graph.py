@@ -123,7 +123,10 @@ class RuleEquivalences:
             words = title.split()
             # A parenthesis in a person's title means that others have the same name.
             if base_title(title) == title or pages.kind(title) != "person":
-                self._same_words[_content(title)].add(title)
+                # Ranks and "in" tell works apart: "The Saint in New York" is not New York.
+                person = pages.kind(title) in ("person", "")
+                own = frozenset(tokens(base_title(title))) - {"of", "the", "and"}
+                self._same_words[_content(title) if person else own].add(title)
             # By whole words: "Maria Theresa of Austria" is not "Maria Theresa of Austria-Este".
             for length in range(2, min(len(words), MAX_NAME)):
                 self._opens[title_key(" ".join(words[:length]))].add(title)
