@@ -416,3 +416,13 @@ def test_directors_and_relatives_that_the_sentence_names_in_passing() -> None:
             "John Lyon, 5th Earl of Strathmore",
         ),
     } <= found
+
+
+def test_a_part_of_a_city_and_one_of_two_directors_state_nothing_sure() -> None:
+    found = triples_of(
+        page("Boston", "Boston Common is the oldest public park in the United States."),
+        page("Measure", "Measure is a 2014 documentary film co-directed by Sam Green and yMusic."),
+        page("Plum Hill", "Plum Hill is the largest plum collection in China."),
+    )
+    kinds = ("country", "director", "largest plum collection")
+    assert not [one for one in found if one[1] in kinds and one[0] != "Plum Hill"]

@@ -502,6 +502,11 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
     if not first or page.kind not in ("place", "building", "school"):
         return
     text = re.sub(r" \([^()]*\)", "", text)  # "is a district (bakhsh) in"
+    name = base_title(page.title).split(",")[0]
+    if re.match(
+        rf"(?:The )?{re.escape(name)} [A-Z]", text
+    ):  # "Boston Common is the oldest park in"
+        return
     match = _IN.search(text)
     if match is None or "tributary" in match.group():  # a river is not in the river it flows into
         return
@@ -547,8 +552,9 @@ _OFFICE = re.compile(
 # "Scafell Pike, the highest mountain in England", "Flag Hill is the highest hill on East Wallabi"
 _MOST = (
     r"(?:largest|smallest|highest|tallest|longest|deepest|oldest|busiest)"
-    r"(?: (?!(?:in|of|on|by|and|or|to|at|for|with|from|known|ever|number|amount|[a-z]+ed)\b)"
-    r"[a-z-]+){1,3}"
+    r"(?: (?!(?:in|of|on|by|and|or|to|at|for|with|from|known|ever|[a-z]+ed)\b)[a-z-]+){0,2}"
+    r" (?:city|town|mountain|peak|hill|point|lake|river|island|park|airport|port|stadium|building|"
+    r"bridge|dam|university|school|library|museum|church|hospital|bank|newspaper|company|party)"
 )
 _MOST_OF = re.compile(
     rf"(?P<verb>,| is) the (?P<what>{_MOST}) {_OF_AREA}(?=[,.;]|$| and | with | located)"
