@@ -340,3 +340,89 @@ def test_a_president_does_not_reign() -> None:
     assert not {one for one in triples_of(page("Edsel Vik", text)) if "reign" in one[1]}
     king = "Otto Vik (1893 – 1943) was a ruler. He was the king of Moss from 1919 until 1943."
     assert ("Otto Vik", "reign start", "1919") in triples_of(page("Otto Vik", king))
+
+
+def test_quotation_marks_and_dashes_of_a_crawl_are_mended() -> None:
+    assert fix_spacing("``Angel ''is a well - known song (1879 -- 1942).") == (
+        '"Angel" is a well-known song (1879 – 1942).'
+    )
+
+
+def test_a_page_that_does_not_say_what_it_is_may_still_be_a_person() -> None:
+    stefan = page(
+        "Archduke Stefan of Austria",
+        "Archduke Stefan of Austria (15 August 1932 in Mödling, Lower Austria, Austria – "
+        "12 November 1998 in Brighton, Michigan, United States) was a member of the House of "
+        "Habsburg. Stefan was the eldest child of Archduke Anton of Austria.",
+    )
+    assert ("Archduke Stefan of Austria", "father", "Archduke Anton of Austria") in triples_of(
+        stefan, page("Archduke Anton of Austria", "Archduke Anton of Austria was an archduke.")
+    )
+    assert parse_page(page("Angela Merkel", "Merkel was born in Hamburg.")).kind == "person"
+    urian = "Urian Brereton was a Groom of the Chamber. In 1526 he was appointed Ranger."
+    assert parse_page(page("Henry Brereton", urian.replace("Urian", "Henry"))).kind == "person"
+    listing = "Edsel Ford was the son of Henry Ford."
+    assert parse_page(page("Edsel Ford (disambiguation)", listing)).kind == "list"
+
+
+def test_a_surname_that_is_also_a_rank_does_not_tell_the_sex() -> None:
+    sara = page(
+        "Sara Ali Khan",
+        "Sara Ali Khan (born 12 August 1995) is an Indian actress. A member of the Pataudi family, "
+        "she is the daughter of Saif Ali Khan.",
+    )
+    assert parse_page(sara).sex == "woman"
+    assert ("Sara Ali Khan", "father", "Saif Ali Khan") in triples_of(sara)
+
+
+def test_a_rank_before_a_short_name_is_still_the_page() -> None:
+    anna = page(
+        "Anna Dorothea, Abbess of Quedlinburg",
+        "Duchess Anna Dorothea of Saxe-Weimar (1657 – 1704) was a German abbess. Born in Weimar, "
+        "Duchess Anna Dorothea was the daughter of John Ernest II, Duke of Saxe-Weimar.",
+    )
+    fact = ("Anna Dorothea, Abbess of Quedlinburg", "father", "John Ernest II, Duke of Saxe-Weimar")
+    assert fact in triples_of(anna)
+    licinia = page(
+        "Licinia Eudoxia",
+        "Licinia Eudoxia was a Roman empress, daughter of Eastern Roman Emperor Theodosius II.",
+    )
+    theodosius = page("Theodosius II", "Theodosius II was a Roman emperor.")
+    assert ("Licinia Eudoxia", "father", "Theodosius II") in triples_of(licinia, theodosius)
+
+
+def test_directors_and_relatives_that_the_sentence_names_in_passing() -> None:
+    found = triples_of(
+        page("Little Pirate", 'Little Pirate is a 1934 "Our Gang" short film directed by Gus Mun.'),
+        page("Hotel Paradis", "Hotel Paradis is a 1931 Danish drama directed by George Voigt."),
+        page("Lucky Cowboy", "Lucky Cowboy is a 1944 film directed by Josef Berne using a script."),
+        page("Nomad", "Nomad is a 2019 British documentary film by German director Werner Hertz."),
+        page("George V", "George V was the King of Tonga from the death of his father Taufa IV."),
+        page(
+            "John Lyon, 4th Earl of Strathmore",
+            "John Lyon, 4th Earl of Strathmore was a Scottish peer. He was succeeded as Earl by "
+            "his son John Lyon, 5th Earl of Strathmore.",
+        ),
+    )
+    assert {
+        ("Little Pirate", "director", "Gus Mun"),
+        ("Hotel Paradis", "director", "George Voigt"),
+        ("Lucky Cowboy", "director", "Josef Berne"),
+        ("Nomad", "director", "Werner Hertz"),
+        ("George V", "father", "Taufa IV"),
+        (
+            "John Lyon, 4th Earl of Strathmore",
+            "successor",
+            "John Lyon, 5th Earl of Strathmore",
+        ),
+    } <= found
+
+
+def test_a_part_of_a_city_and_one_of_two_directors_state_nothing_sure() -> None:
+    found = triples_of(
+        page("Boston", "Boston Common is the oldest public park in the United States."),
+        page("Measure", "Measure is a 2014 documentary film co-directed by Sam Green and yMusic."),
+        page("Plum Hill", "Plum Hill is the largest plum collection in China."),
+    )
+    kinds = ("country", "director", "largest plum collection")
+    assert not [one for one in found if one[1] in kinds and one[0] != "Plum Hill"]

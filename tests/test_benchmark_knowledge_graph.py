@@ -47,6 +47,16 @@ def test_a_king_with_and_without_his_rank_is_one() -> None:
     assert (edge.object, edge.link) == ("Harald II of Vik", "exact")
 
 
+def test_a_film_about_a_city_is_not_the_city() -> None:
+    film = Document(
+        "f", "The Saint in New York is a 1938 crime film.", title="The Saint in New York"
+    )
+    pages = PageIndex(parse_pages([film]).values(), [film])
+    claims = [Claim("f#0", "f", film.title, film.text, film.text)]
+    raised = replace(triple("Ben", "raised in", "New York", "b"), phrase="was raised in")
+    assert not RuleEquivalences(pages).equivalences(0, [raised], claims)
+
+
 def test_names_equal_in_a_cluster_get_mirrored_edges_only_there() -> None:
     facts = triple("Sophia", "husband", "King Gustav III", "s")
     same = Equivalence(("Gustav III of Sweden", "King Gustav III"), always=False, cluster=3)

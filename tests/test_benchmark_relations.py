@@ -18,7 +18,7 @@ from suffice.benchmark.knowledge_graph import (
     shortest_paths,
 )
 from suffice.benchmark.layout import read_layout
-from suffice.benchmark.open_relations import inverse, kind_of, open_relations
+from suffice.benchmark.open_relations import inverse, is_functional, kind_of, open_relations
 from suffice.benchmark.relation_words import words_of
 from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.stated_facts import stated_facts
@@ -403,3 +403,120 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
 def test_huge_lines_cost_linear_time(text: str) -> None:
     read_layout(page("Title", text))
     list(open_relations(text[:5_000]))
+
+
+@pytest.mark.parametrize(
+    ("title", "sentence", "fact"),
+    [
+        (
+            "Lubigi",
+            "Lubigi is a wetland near Kampala, the capital and largest city of Uganda.",
+            ("Uganda", "largest city", "Kampala"),
+        ),
+        (
+            "The Post",
+            "The Post is a paper of Washington, D.C., the capital city of the United States.",
+            ("United States", "capital", "Washington, D.C."),
+        ),
+        (
+            "The Sound",
+            "The Sound lies just north of the Danish capital, Copenhagen.",
+            ("Denmark", "capital", "Copenhagen"),
+        ),
+        (
+            "Thailand",
+            "The capital and largest city is Bangkok.",
+            ("Thailand", "capital", "Bangkok"),
+        ),
+        (
+            "Sweden",
+            "The highest point is Kebnekaise at 2,111 m above sea level.",
+            ("Sweden", "highest point", "Kebnekaise"),
+        ),
+        (
+            "Lake District",
+            "The land includes Scafell Pike, the highest mountain in England.",
+            ("England", "highest mountain", "Scafell Pike"),
+        ),
+    ],
+)
+def test_any_document_may_say_what_is_first_in_an_area(
+    title: str, sentence: str, fact: tuple[str, str, str]
+) -> None:
+    assert fact in facts(page(title, sentence))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The paper appeared in Kolkata, the capital of British India.",
+        "It serves Bangalore, Karnataka, the capital of India.",
+        "It serves Entebbe and Kampala, the capital of Uganda.",
+        "Savannah is the largest city in the U.S. state of Georgia.",
+        "The Post is the largest newspaper in Washington, D.C., a city.",
+        "A park in Kampala is the largest park in Uganda.",
+        "It lies in the core of the Devon Reserve, the largest park in Uganda.",
+        "The president, John Kennedy, visited the city.",
+    ],
+)
+def test_what_is_first_in_an_area_is_read_only_where_it_is_clear(sentence: str) -> None:
+    found = facts(page("Uganda", sentence), page("Washington (state)", "Washington is a state."))
+    areas = ("India", "Uganda", "Georgia", "Washington (state)")
+    said = {
+        (subject, relation)
+        for subject, relation, _ in found
+        if subject in areas and relation.startswith(("capital", "largest", "president"))
+    }
+    assert not said
+
+
+def test_a_long_chain_ends_at_what_is_first_in_a_country() -> None:
+    documents = (
+        page("Oh Yeah (album)", "Oh Yeah is an album by Charles Reed."),
+        page("Charles Reed", "Charles Reed was born in Nogales, Arizona. He was raised in Watts."),
+        page("Arizona", "Arizona is a state in the western United States."),
+        page("The Post", "The Post is a paper of Washington, D.C., the capital of the U.S."),
+    )
+    pages = PageIndex(parse_pages(documents).values(), documents)
+    wording = Wording(pages)
+    paths = shortest_paths(build_graph(read(*documents), pages))
+    written = RuleQuestions(wording).write([one for one in paths if len(one.triples) == 4])
+    assert [(one.text, one.answer) for one in written if one] == [
+        (
+            "What is the capital of the country that contains the state where the performer of "
+            "album Oh Yeah (album) was born?",
+            "Washington, D.C.",
+        )
+    ]
+
+
+def test_a_clause_stays_at_the_right_end_of_a_longer_phrase() -> None:
+    phrases = []
+    for album in ("Oh Yeah", "Changes Two", "Three", "Piano", "Portraits", "Epitaph"):
+        path = (
+            Triple(album, "performer", "Reed", "o", "o#0", object_kind="person"),
+            Triple("Reed", "birth place state", "Arizona", "r", "r#0", object_kind="place"),
+            Triple("Arizona", "country", "United States", "a", "a#0", object_kind="place"),
+        )
+        phrases.append(Wording(PageIndex([])).phrase(path, album))
+    clauses = [one for one in phrases if " who " in one]
+    assert clauses
+    begins = "the country that contains the state of birth of the artist who recorded "
+    assert all(one.startswith(begins) for one in clauses)
+
+
+def test_a_chain_does_not_reach_a_hub_by_one_of_many() -> None:
+    hub = [
+        Triple(f"Film {at}", "work country", "Sweden", str(at), f"{at}#0", object_kind="place")
+        for at in range(13)
+    ]
+    loose = Triple("Tetris", "released in", "Sweden", "t", "t#0", phrase="was released in")
+    ends = Triple("Sweden", "capital", "Stockholm", "s", "s#0", object_kind="place")
+    starts = {one.ends[0] for one in shortest_paths(KnowledgeGraph([*hub, loose, ends]))}
+    assert "Film 0" in starts
+    assert "Tetris" not in starts
+
+
+def test_the_last_mayor_that_a_text_names_may_have_successors() -> None:
+    assert not is_functional("last mayor", "person")
+    assert is_functional("mayor", "person")

@@ -76,14 +76,19 @@ class Wording:
                 phrase, rest = f"the {kin} of {phrase}", rest[2:]
                 continue
             triple = rest.pop(0)
-            ways = self.words(triple).of
+            words = self.words(triple)
+            ways = words.of
             # "the husband of X's mother" can be misread as the mother of a husband.
             plain = len(triples) == 1 and phrase in (start, base_title(start))
             fitting = [way for way in ways if plain or not way.startswith("X's")]
             if is_nested(phrase):
                 # "the office that the team that owns it is in": nest only wordings ending in X.
                 fitting = [way for way in fitting if way.endswith("X")]
-                ways = ()
+                ways = words.nested
+            elif has_clause(phrase):  # not "where the birthplace of the artist who ... is located"
+                fitting = (
+                    [way for way in fitting if way.endswith("X")] or [*words.nested] or fitting
+                )
             if not fitting and not ways:
                 return ""
             way = self.pick(fitting or ways, f"of {triple.relation} {start}")
@@ -115,6 +120,11 @@ class Wording:
 def is_nested(phrase: str) -> bool:
     """Whether a phrase contains a relative clause: "the team that owns X"."""
     return re.match(r"the (?:[\w-]+ ){1,3}(?:that|who|whose|where) ", phrase) is not None
+
+
+def has_clause(phrase: str) -> bool:
+    """Whether a phrase ends in a relative clause: "the birthplace of the artist who recorded X"."""
+    return re.match(r"the (?:[a-z-]+ )+?(?:that|who|whose|where) ", phrase) is not None
 
 
 class RuleQuestions:

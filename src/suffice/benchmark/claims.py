@@ -49,6 +49,10 @@ def fix_spacing(text: str) -> str:
     text = re.sub(r"(?<=\w)& (?=[A-Z])", " & ", text)
     text = re.sub(r"\b([dl]['’]) (?=[A-Z])", r"\1", text)
     text = re.sub(r"\s+(?=[,.;:](?:\s|$))", "", text)
+    text = re.sub(r" -- ", " – ", text)
+    text = re.sub(r"(?<=[a-z]) - (?=[a-z])", "-", text)
+    if "``" in text:  # ``Angel ''is a song
+        text = re.sub(r"`` ?|(?<=\w)``(?=\s)| ?''(?=\w)|''", '"', text)
     parts = text.split('"')
     if len(parts) % 2 == 0:  # unbalanced quotation marks: cannot be assigned
         return text
@@ -85,7 +89,7 @@ _LISTED = re.compile(r"(?:[12]\d{3} )?(?:[A-Z]\w+(?:, | and |/ ?))+(?=[A-Z])")
 # The end of the first noun phrase in a definition.
 _AFTER_NOUN = re.compile(rf" {any_of('after_noun')}\b")
 _LIVED = re.compile(
-    r"\((?:[^()]*\b(?:born|died|b\.|d\.) |[^()]*\d{3,4}[^()]{0,20}[–—-])[^()]*\d{3,4}"
+    r"\((?:[^()]*\b(?:born|died|b\.|d\.) |[^()]*\d{3,4}[^()]{0,80}[–—-])[^()]*\d{3,4}"
 )
 
 
@@ -106,7 +110,8 @@ def parse_page(document: Document) -> Page:
     title = document.title.strip()
     first = next(iter(sentences(fix_spacing(document.text[:2000]))), "")
     plain = re.sub(r"\([^()]*\)", "", first)
-    if re.search(r"\b(?:may|can|could) (?:also )?refer to\b", first):
+    listing = title.endswith("(disambiguation)")
+    if listing or re.search(r"\b(?:may|can|could) (?:also )?refer to\b", first):
         return Page(title, "list")
     if _is_headline(document, plain):
         return Page(title, HEADLINE)
@@ -132,7 +137,9 @@ def parse_page(document: Document) -> Page:
         # "Rosehill Secondary College is located in Niddrie": the title says what it is.
         noun = named if KINDS[named] in _NAMED_KINDS else ""
     noun = noun or _noun_in_parenthesis(title)
-    kind = KINDS[noun] if noun else "person" if lived or _is_somebody(document.text) else ""
+    if not noun and _DIRECTED.search(plain):  # "is a 1931 Danish drama directed by"
+        noun = "film"
+    kind = KINDS[noun] if noun else "person" if lived or _is_somebody(title, document.text) else ""
     sex = _sex(title, defined, document.text) if kind == "person" else ""
     return Page(title, kind, noun, sex, defined)
 
@@ -154,14 +161,27 @@ def _noun_in_parenthesis(title: str) -> str:
     return inside[-1] if inside and inside[-1] in KINDS else ""
 
 
+_DIRECTED = re.compile(r"\b(?:is|was) an? (?:[12]\d{3} )[\w -]+? directed by\b")
 _DOES = re.compile(r"(?:iz|[^n]t|ch|d)er$|[aeiou]tor$|[a-z]{3}ist$")
 _NAMED_KINDS = frozenset(("place", "building", "school", "company", "paper"))
 _SOMEBODY = re.compile(r"[.)] (?:He|She) (?:is|was|died|married|had|became|served)\b")
+_BORN = re.compile(r"[^,;.]{3,60} was born (?:in|on|at|to|into)\b")
 
 
-def _is_somebody(text: str) -> bool:
-    """Whether the second sentence is about a person, for pages that do not say what they are."""
-    return _SOMEBODY.search(" ".join(sentences(text[:1200])[:2])) is not None
+def _is_somebody(title: str, text: str) -> bool:
+    """Whether a page that does not say what it is about is about a person.
+
+    It says where someone was born, its second sentence is about a person, or its title is a
+    person's name and it goes on with "he" or "she".
+    """
+    opening = sentences(text[:1200])
+    if _BORN.match(opening[0]) or _SOMEBODY.search(" ".join(opening[:2])):
+        return True
+    words = base_title(title).split()
+    named = words[0].casefold() in FIRST_NAMES or words[0] in SEX_OF_NAME
+    capital = len(words) > 1 and all(re.fullmatch(r"[^\W\da-z][\w.'’-]*", one) for one in words)
+    said = tokens(" ".join(opening[1:]))
+    return named and capital and "it" not in said and bool({"he", "she"} & set(said))
 
 
 def parse_pages(documents: Iterable[Document]) -> dict[str, Page]:
@@ -200,8 +220,11 @@ def _place_noun(name: str, called: Mapping[str, Counter[str]]) -> str:
 
 
 def _sex(title: str, defined: str, text: str) -> str:
-    """By rank, then by the person's definition, then by the pronouns of the page."""
-    for words in (re.split(r"\W+", title), tokens(defined)):
+    """By the person's definition, then by rank, then by the pronouns of the page.
+
+    The definition comes first: "Khan" is a rank in one name and a surname in the next.
+    """
+    for words in (tokens(defined), re.split(r"\W+", title)):
         sexes = {RANKS.get(word) or SEX_OF_WORD.get(word, "") for word in words} - {""}
         if len(sexes) == 1:
             return sexes.pop()
@@ -215,7 +238,8 @@ def _opens_with(sentence: str, title: str) -> bool:
     """Whether the words before the verb share the title's last or first word."""
     lead = _lead(sentence)
     key = title_key(normalize("NFC", title)).split()
-    return bool(key) and (key[-1] in lead or key[0] in lead)
+    given = title_key(without_rank(normalize("NFC", title))).split()[:1]  # "Princess Elene"
+    return bool(key) and (key[-1] in lead or key[0] in lead or given[0] in lead)
 
 
 def _lead(sentence: str) -> list[str]:
@@ -522,9 +546,10 @@ def _after_name(sentence: str, page: Page) -> str | None:
     """The sentence after the name of the page that it starts with; None if it does not."""
     name = base_title(page.title)
     for lead in dict.fromkeys((name, name.split(",")[0], *_short_names(page))):
-        rest = sentence[len(lead) :].lstrip('"')
-        if sentence.startswith(lead) and _TITLE_VERB.match(rest):
-            return rest
+        for start in {sentence, without_rank(sentence)} if page.kind == "person" else {sentence}:
+            rest = start[len(lead) :].lstrip('"')
+            if start.startswith(lead) and _TITLE_VERB.match(rest):
+                return rest
     return None
 
 

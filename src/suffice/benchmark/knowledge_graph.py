@@ -123,7 +123,10 @@ class RuleEquivalences:
             words = title.split()
             # A parenthesis in a person's title means that others have the same name.
             if base_title(title) == title or pages.kind(title) != "person":
-                self._same_words[_content(title)].add(title)
+                # Ranks and "in" tell works apart: "The Saint in New York" is not New York.
+                person = pages.kind(title) in ("person", "")
+                own = frozenset(tokens(base_title(title))) - {"of", "the", "and"}
+                self._same_words[_content(title) if person else own].add(title)
             # By whole words: "Maria Theresa of Austria" is not "Maria Theresa of Austria-Este".
             for length in range(2, min(len(words), MAX_NAME)):
                 self._opens[title_key(" ".join(words[:length]))].add(title)
@@ -354,6 +357,11 @@ class KnowledgeGraph:
         """All edges of this subject."""
         return [one for ends in self._edges.get(subject, {}).values() for one in ends]
 
+    def may_lead_on(self, edge: Triple) -> bool:
+        """Not if it leads to a hub by one of many: the country where a game was "released"."""
+        functional = not edge.phrase or is_functional(edge.relation, edge.object_kind)
+        return functional or edge.object not in self._hubs
+
     def only(self, subject: str) -> dict[str, Triple]:
         """Relation -> the edge of this subject, for relations with exactly one object.
 
@@ -506,7 +514,13 @@ def shortest_paths(
     """
     only = {
         # Known relations first: of two paths between the same ends, the more reliable one is kept.
-        subject: tuple(sorted(graph.only(subject).values(), key=lambda edge: bool(edge.phrase)))
+        # And "the country where Ohio is located" before "the place where".
+        subject: tuple(
+            sorted(
+                filter(graph.may_lead_on, graph.only(subject).values()),
+                key=lambda edge: (bool(edge.phrase), edge.relation == "located in"),
+            )
+        )
         for subject in graph.subjects
     }
     found: list[ReasoningPath] = []

@@ -152,6 +152,8 @@ KIN = frozenset(
 )
 _ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
+_TEMPORARY = frozenset("last latest previous former champion winner entry".split())
+
 
 def is_functional(relation: str, kind: str) -> bool:
     """Whether a subject has only one such object, even if a text names just one.
@@ -163,7 +165,8 @@ def is_functional(relation: str, kind: str) -> bool:
     if kind == "date":
         return True
     words = relation.split()
-    if words and (relation in KIN or words[-1].endswith(_ORDINAL)):
+    # "the last mayor before 1898", "a national champion of Iran"
+    if words and (relation in KIN or words[-1].endswith(_ORDINAL) or _TEMPORARY & set(words)):
         return False
     named = words and words[0] not in _BY_THIRD and words[-1] not in _PREPOSITIONS
     return bool(named) and relation != SAID

@@ -246,6 +246,9 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
         return known if does else Relation(ask=("What is X?",))
     if triple.relation.startswith(STATED):
         return Relation(object="date", ask=(triple.phrase,))
+    if triple.phrase == f"{triple.relation} in":  # "highest mountain in"
+        most = f"the {triple.relation} in X"
+        return Relation(of=(most,), ask=(f"What is {most}?",))
     if _is_count(triple):
         return Relation(object="amount", ask=(f"How many {triple.relation} does X have?",))
     if match := re.fullmatch(r"option (-\S+)", triple.relation):

@@ -31,6 +31,7 @@ from suffice.benchmark.vocabulary import (
     FIRST_NAMES,
     FOLDER,
     KINDS,
+    NAME,
     NATIONALITIES,
     RANKS,
     any_of,
@@ -52,6 +53,7 @@ class Relation:
 
     object: str = ""
     of: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     describe: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
@@ -77,18 +79,19 @@ RELATIONS = {
 # Relations to a place, as worded about X. "in Dayton, Ohio" also states the state, so each has a
 # variant for every kind of area: "birth place state".
 PLACED = {
-    "located in": ("X is located", "is X located"),
-    "birth place": ("X was born", "was X born"),
-    "death place": ("X died", "did X die"),
-    "headquarters": ("X is based", "is X based"),
+    "located in": ("X is located", "is X located", "that contains X"),
+    "birth place": ("X was born", "was X born", "of birth of X"),
+    "death place": ("X died", "did X die", "of death of X"),
+    "headquarters": ("X is based", "is X based", "that is home to X"),
 }
 RELATIONS |= {
     f"{relation} {noun}": Relation(
         object="place",
         of=(f"the {noun} where {stated}",),
+        nested=(f"the {noun} {nested}",),
         ask=(f"In which {noun} {asked}?", f"In what {noun} {asked}?"),
     )
-    for relation, (stated, asked) in PLACED.items()
+    for relation, (stated, asked, nested) in PLACED.items()
     for noun in AREAS
 }
 _OPEN = Relation()
@@ -178,6 +181,10 @@ _PATTERNS = read_toml(FOLDER / "sentence_patterns.toml")
 _WORKS, _BELONGINGS = _triggers(_PATTERNS["works"]), _triggers(_PATTERNS["belongings"])
 
 
+# "is a 1934 "Our Gang" short film directed by": the quotation is part of the definition.
+_DEFINES_FILM = re.compile(r"\b(?:is|was) an? [^,.;]*\bfilm,? (?:(?:co-)?written and )?$")
+
+
 def _works(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
     for relation, trigger, kinds in _WORKS:
         if page.kind not in kinds or (match := trigger.search(text)) is None:
@@ -188,7 +195,8 @@ def _works(text: str, page: Page, first: bool, joined: Collection[str]) -> Match
         turned = _OTHER_WORK.search(before[len(base_title(page.title)) :] if first else before)
         # The page's own title may be in quotes, and a translation of it inside a parenthesis.
         rest = before.replace(f'"{base_title(page.title)}"', "", 1)
-        if not turned and '"' not in re.sub(r"\([^()]*\)", "", rest[1 + len(page.title) :]):
+        quoted = '"' in re.sub(r"\([^()]*\)", "", rest[1 + len(page.title) :])
+        if not turned and (not quoted or (first and _DEFINES_FILM.search(before))):
             yield from _named(relation, text, match.end(), joined)
 
 
@@ -361,6 +369,7 @@ _NOT_CHILD = re.compile(
 _PARENTS_ARE = re.compile(rf"(?:'s|s') parents (?:were|are) {_LOWER}{_UPPER}")
 _PARENT_IS = re.compile(rf"(?:'s|s') (?P<who>father|mother)(?:,| is| was) {_LOWER}{_UPPER}")
 _SUCCEEDED_FATHER = re.compile(rf"\bsucceeded his father,? {_UPPER}")
+_DEATH_OF = re.compile(rf"\bdeath of (?:his|her) (?P<who>father|mother) {_LOWER}{_UPPER}")
 _SPOUSE = (
     re.compile(
         r"\b(?:(?:has been|was|is|were|got) married(?: in [12]\d{3})? (?:to|with)|married|wed|"
@@ -389,6 +398,8 @@ def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
         yield from _named(match["who"], text, match.end(), joined, commas=False)
     if match := _search(_SUCCEEDED_FATHER, text, page):
         yield from _named("father", text, match.end(), joined, commas=False)
+    if match := _search(_DEATH_OF, text, page):
+        yield from _named(match["who"], text, match.end(), joined, commas=False)
     if match := _search(_PARENT_OF, text, page):
         yield from _named("child", text, match.end(), joined)
     if not _OFTEN.search(text):
@@ -424,7 +435,8 @@ _REIGNED = re.compile(
 _REIGNING = sorted(word for word, sex in RANKS.items() if sex and word.isalpha())
 _RULER = re.compile(rf"\b(?:{'|'.join(_REIGNING)})\b", re.I)
 _SUCCEEDED_BY = re.compile(
-    rf"\bwas succeeded (?:as [^,.;]{{1,40}} )?by (?:(?:his|her) )?{_LOWER}{_UPPER}"
+    rf"\bwas succeeded (?:as [^,.;]{{1,40}} )?by (?:(?:his|her) (?:(?:[a-z]+ )?(?:son|brother|"
+    rf"daughter|sister|nephew|cousin|grandson|uncle),? )?)?{_LOWER}{_UPPER}"
 )
 _SUCCEEDED = re.compile(rf"\bsucceeded (?:his|her) {_LOWER}{_UPPER}")
 
@@ -490,6 +502,11 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
     if not first or page.kind not in ("place", "building", "school"):
         return
     text = re.sub(r" \([^()]*\)", "", text)  # "is a district (bakhsh) in"
+    name = base_title(page.title).split(",")[0]
+    if re.match(
+        rf"(?:The )?{re.escape(name)} [A-Z]", text
+    ):  # "Boston Common is the oldest park in"
+        return
     match = _IN.search(text)
     if match is None or "tributary" in match.group():  # a river is not in the river it flows into
         return
@@ -502,6 +519,88 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
     countries = [part for part in parts if part in COUNTRIES]
     if len(countries) == 1 and countries[0] != base_title(page.title):
         yield RelationMatch("country", (countries[0],))
+
+
+# "Kampala, the capital and largest city of Uganda": a fact about Uganda, in any document.
+_WHAT = r"(?P<what>capital|largest city|most populous city)(?: city)?"
+_WHAT += r"(?: and (?:the |its )?(?P<also>capital|largest city|most populous city))?"
+_OF_AREA = (
+    rf"(?:of|in|on) (?:the )?(?:(?:(?:{_NATION}|U\.S\.|US) )?(?:{'|'.join(AREAS)}) of )?"
+    rf"(?P<area>U\.S\.|{NAME.pattern})(?!, D\.C\.)"
+)
+_CITY_OF = re.compile(
+    rf"(?:, (?:which is )?the| is the) (?:(?:national|state|provincial) )?{_WHAT} {_OF_AREA}"
+)
+# "Arizona's capital and largest city is Phoenix", "the Danish capital, Copenhagen"
+_CITY_IS = re.compile(
+    rf"(?:(?P<area>{NAME.pattern})['’]s|\b[Tt]he (?P<nation>{_NATION})) {_WHAT}"
+    rf"(?:,| of| is) (?P<name>{NAME.pattern}(?:, D\.C\.)?)"
+)
+# On a country's page: "The capital is Nashville", "Its capital and largest city is Bangkok"
+_ITS_CITY = re.compile(
+    rf"(?:^(?:The|Its)|, and (?:the|its)) {_WHAT}(?: by population)?(?:,| is) "
+    rf"(?:the city of )?(?P<name>{NAME.pattern}(?:, D\.C\.)?)(?=[,.]|$)"
+)
+# On a place's page: "The present mayor is Bill de Blasio", "The chancellor, Angela Merkel, is"
+_OFFICE = re.compile(
+    r"^(?:The|Its) (?:present |current )?(?P<what>mayor|governor|president|prime minister|premier|"
+    r"chancellor|monarch|(?:official |national )?currency|official language|national language|"
+    r"patron saint|highest (?:point|peak|mountain|elevation)|largest (?:lake|island|river)|"
+    rf"longest river)(?: is (?:the )?|, )(?P<name>{NAME.pattern})"
+    r"(?=(?P<after>, is | is |[,.]|$| at ))"
+)
+# "Scafell Pike, the highest mountain in England", "Flag Hill is the highest hill on East Wallabi"
+_MOST = (
+    r"(?:largest|smallest|highest|tallest|longest|deepest|oldest|busiest)"
+    r"(?: (?!(?:in|of|on|by|and|or|to|at|for|with|from|known|ever|[a-z]+ed)\b)[a-z-]+){0,2}"
+    r" (?:city|town|mountain|peak|hill|point|lake|river|island|park|airport|port|stadium|building|"
+    r"bridge|dam|university|school|library|museum|church|hospital|bank|newspaper|company|party)"
+)
+_MOST_OF = re.compile(
+    rf"(?P<verb>,| is) the (?P<what>{_MOST}) {_OF_AREA}(?=[,.;]|$| and | with | located)"
+)
+# "The oldest church in Boston is First Church in Boston"
+_MOST_IS = re.compile(rf"^The (?P<what>{_MOST}) {_OF_AREA} is (?P<name>{NAME.pattern})(?=[,.]|$)")
+_NAME_ENDS = re.compile(rf"{NAME.pattern}(?:, D\.C\.)?$")
+_OPENS_PLACE = re.compile(r"(?:In|At|Near|From|To|On|Outside|After|By|The) ")
+_UNITED_STATES = frozenset(("U.S.", "U.S", "US", "USA", "United States of America"))
+
+
+def area_facts(text: str, title: str = "") -> Iterator[tuple[str, str, str]]:
+    """(area, what, name) as any sentence may state them; what is "capital" or "highest mountain".
+
+    `title` is the page with the sentence, for "Its capital is Haifa".
+    """
+    plain = re.sub(r" ?\([^()]*\)", "", text)
+    found: list[tuple[str, str, re.Match[str]]] = []
+    for match in (*_CITY_OF.finditer(plain), *_MOST_OF.finditer(plain)):
+        ends = _NAME_ENDS.search(plain, 0, match.start())
+        before = plain[: ends.start()] if ends else ""
+        # "in Bangalore, Karnataka, the capital", "Entebbe and Kampala, the capital"
+        clear = ends and not before.endswith((", ", "and ", "or ", '"', "“"))
+        # "A park in Kampala is the largest park"
+        verb = match.groupdict().get("verb")
+        inside = verb == " is" and before not in ("", "The ")
+        # "the core of the Devon Reserve, the largest dunes": of the core, or of the reserve?
+        inside = inside or (verb == "," and before.endswith((" of ", " of the ")))
+        if ends and clear and not inside:
+            found.append((match["area"], _OPENS_PLACE.sub("", ends.group()), match))
+    for match in (*_CITY_IS.finditer(plain), *_MOST_IS.finditer(plain)):
+        area = match["area"] or NATIONALITIES.get(match["nation"], "")
+        found.append((area, match["name"], match))
+    if title:
+        found += [(title, match["name"], match) for match in _ITS_CITY.finditer(plain)]
+        office = _OFFICE.match(plain)
+        # "The president, John Kennedy, visited the city"
+        if office and (" is " in office.group() or office["after"] == ", is "):
+            found.append((title, office["name"], office))
+    for area, name, match in found:
+        area = "United States" if area in _UNITED_STATES else area.rstrip(".")
+        if area in COUNTRIES and " state of " in match.group():  # Georgia
+            continue
+        name = name if name.endswith("D.C.") else name.rstrip(".")
+        for what in filter(None, (match["what"], match.groupdict().get("also"))):
+            yield area, what.replace("most populous", "largest"), name
 
 
 _PROFESSION = re.compile(
@@ -581,9 +680,9 @@ def _place_forms(name: str) -> list[str]:
     return [", ".join(parts[:size]) for size in range(len(parts), 0, -1)]
 
 
-def _is_role(word: str) -> bool:
-    """Whether a person's name may follow the word; names with ranks are merged later."""
-    return word not in RANKS and KINDS.get(word.casefold()) == "person"
+def _is_role(word: str, *, first: bool) -> bool:
+    """Whether a person's name may follow the word; a name with a rank first is merged later."""
+    return not first if word in RANKS else KINDS.get(word.casefold()) == "person"
 
 
 # "Written by Mira Holt." is about the page.
@@ -607,6 +706,7 @@ class RuleTriples:
         page = self.pages.by_title.get(claim.subject)
         known = list(self._known(claim, page)) if page is not None and page.kind else []
         yield from known
+        yield from self._area_facts(claim)
         told = list(self._open(claim, {one.object for one in known}))
         yield from told
         # "joins World War I in" has too many words for a relation.
@@ -635,6 +735,27 @@ class RuleTriples:
                         several,
                         object_kind=kind or kind_of(name, self.pages.kind(name)),
                     )
+
+    def _area_facts(self, claim: Claim) -> Iterator[Triple]:
+        """The capital, the largest city or the highest mountain of an area, in any document."""
+        title = self.pages.title_of.get(claim.doc_id, "")
+        for area, what, name in area_facts(claim.text, title):
+            subject = title if area == title else self.pages.find(area, "place") or area
+            page = self.pages.by_title.get(subject)
+            known = subject in COUNTRIES or (page is not None and page.noun in AREAS)
+            city, most = what in RELATIONS, what.endswith("est", 0, what.find(" "))
+            target = self._title(name, "place", what) if city else self._page(name)
+            target = claim.subject if base_title(claim.subject) == name else target
+            if known and title_key(target) != title_key(subject):
+                yield Triple(
+                    subject,
+                    what,
+                    target,
+                    claim.doc_id,
+                    claim.claim_id,
+                    phrase="" if city else f"{what} in" if most else what,
+                    object_kind="place" if city else kind_of(target, self.pages.kind(target)),
+                )
 
     def _open(self, claim: Claim, known: Collection[str]) -> Iterator[Triple]:
         """Open relations in the sentence that no known relation covers already."""
@@ -796,7 +917,8 @@ class RuleTriples:
     def _without_role(self, name: str) -> str | None:
         """The title of the person after a role: "New Hampshire Governor Benjamin Pierce"."""
         words = name.split(" ")
-        roles = [at for at, word in enumerate(words[:-2], 1) if _is_role(word)]
+        # "Eastern Roman Emperor Theodosius II"; names with a rank first are merged later.
+        roles = [at for at, word in enumerate(words[:-2], 1) if _is_role(word, first=at == 1)]
         return self.pages.find(" ".join(words[roles[-1] :]), "person") if roles else None
 
     def _is_place(self, title: str, name: str) -> bool:

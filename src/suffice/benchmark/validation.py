@@ -109,6 +109,9 @@ class RuleJudge:
                 return True
             if name in self.pages.by_title:  # film "His Girl Friday"
                 continue
+            first = path.triples[0]
+            if first.link == "context" and not first.phrase:  # "Rangers", short for one team here
+                return True
             words = name.casefold().split()
             if (
                 not words

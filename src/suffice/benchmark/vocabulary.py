@@ -50,12 +50,12 @@ _SMALL = (
     r"(?:of|the|de'|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y|dos|das|ten|ter|"
     r"af|av|ap|ben|el|e|mac|ingen|bint|no|zum|zur)"
 )
-_NAME = re.compile(rf'{_CAPITAL}(?: (?:{_SMALL} ){{0,3}}{_CAPITAL}| "[^"]{{2,20}}" {_CAPITAL})*')
+NAME = re.compile(rf'{_CAPITAL}(?: (?:{_SMALL} ){{0,3}}{_CAPITAL}| "[^"]{{2,20}}" {_CAPITAL})*')
 _RANK = "|".join(sorted((word for word in RANKS if word.isalpha()), key=len, reverse=True))
 # ", 3rd Baron Willoughby of Parham", ", Count of Hesbaye", ", Jr.": part of the name before it.
 _RANKED = re.compile(
     rf", (?:\d+(?:st|nd|rd|th) )?(?:(?:Grand |Crown |Hereditary )?(?:{_RANK}) "
-    rf"(?:(?:of|von|de|in) )?{_NAME.pattern}(?: and {_CAPITAL}(?=,? and [A-Z]))?|Baronet\b)"
+    rf"(?:(?:of|von|de|in) )?{NAME.pattern}(?: and {_CAPITAL}(?=,? and [A-Z]))?|Baronet\b)"
     rf"|, (?:Holy Roman Emperor|Dauphin of France|Jr\.?|Sr\.?)(?!\w)"
 )
 _NEXT = re.compile(r",? (?:and|&) |, ")
@@ -64,7 +64,7 @@ _AND = re.compile(
     r"(?:, (?:[a-z][\w-]* ){1,4}(?:of|in) [A-Z][\w’'-]+)?,? (?:and|&|by) (?:of )?"
     r"(?:(?:his|her) (?:\w+ )?(?:wife|husband|consort),? |the former |the )?"
 )
-_PLACE = re.compile(rf"(?:the )?{_NAME.pattern}(?:, (?:{_NAME.pattern}))*")
+_PLACE = re.compile(rf"(?:the )?{NAME.pattern}(?:, (?:{NAME.pattern}))*")
 
 
 class NameList(NamedTuple):
@@ -95,7 +95,7 @@ def names_at(text: str, at: int, *, joined: Collection[str] = (), commas: bool =
     """
     found: list[str] = []
     start = end = at
-    while (match := _NAME.match(text, at)) is not None:
+    while (match := NAME.match(text, at)) is not None:
         end = match.end()
         if (rank := _RANKED.match(text, end)) is not None:
             end = rank.end()
