@@ -27,6 +27,7 @@ from suffice.evaluation.bridge_training import (
     bridge_questions,
     candidate_states,
     fit_ranker,
+    fitted_path_states,
 )
 from suffice.evaluation.metrics import judge_rankings
 from suffice.evaluation.result_files import source_commit
@@ -107,9 +108,12 @@ def _run(args: argparse.Namespace) -> None:
         kept = JUDGED if args.study and dataset.name != EVERYDAY else 0
         learned, rest = split(drawn(dataset, most + kept), most)
         judged += [rest] if kept else []
-        states.append(candidate_states(learned, seed=args.seed, best=BEST, others=OTHERS))
+        draw: dict[str, int] = {"seed": args.seed, "best": BEST, "others": OTHERS}
+        some = candidate_states(learned, **draw)
+        states += [some, fitted_path_states(learned, some, **draw)]
         counts[dataset.name] = len(learned.questions)
-        say(f"{dataset.name}: {most} questions, {len(states[-1].rows):,} candidates in states")
+        count = sum(len(one.rows) for one in states[-2:])
+        say(f"{dataset.name}: {most} questions, {count:,} candidates in states")
     data = {file: sha256_of(args.data / file) for one in sources for file in one.files.values()}
     card = {"data": data, "trees": dict(TREES), "questions": counts}
     ranker = fit_ranker(states, seed=args.seed)
