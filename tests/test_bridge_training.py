@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
 from suffice.evaluation import bridge_training
@@ -17,7 +18,9 @@ from suffice.evaluation.bridge_training import (
     FOLDS,
     LEVELS,
     BridgeQuestions,
+    bridge_questions,
     candidate_states,
+    fit_own_ranker,
     fit_ranker,
     fitted_path_states,
     path_folds,
@@ -110,6 +113,51 @@ def test_fitted_paths_depend_on_one_other_fold(
         followed = path_folds(folds) == one
         same = np.array_equal(on_paths.of(followed).rows, changed.of(followed).rows)
         assert same == (one != fold)
+
+
+def test_a_fold_without_questions_has_no_ranker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge_training, "TREES", SMALL)
+    few = village(3)  # in five folds
+    on_paths = fitted_path_states(few, candidate_states(few))
+    known = np.isin(path_folds(few.folds(42)), few.folds(42))
+    assert set(on_paths.question.tolist()) == set(np.flatnonzero(known).tolist())
+
+
+def test_an_own_ranker_learns_along_fitted_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge_training, "TREES", SMALL)
+    training = village()
+    documents = list(training.bridge.store.documents())
+    dataset = Dataset(
+        "village",
+        documents=lambda bad: iter(documents),
+        questions=lambda bad: iter(training.questions),
+    )
+    fitted = fit_own_ranker(dataset, training.bridge.encoder, k=2)
+    drawn = bridge_questions(dataset, training.bridge.encoder)
+    states = candidate_states(drawn)
+    on_paths = fitted_path_states(drawn, states)
+    assert fitted.ranker.content == fit_ranker([states, on_paths]).content
+    assert fitted.ranker.content != fit_ranker([states]).content
+
+
+def test_the_judged_choice_is_what_the_shipped_retriever_returns() -> None:
+    texts = {"The Verge": "The founder of the exchange on trial, day", "Fortune": "A verdict, day"}
+    documents = [
+        Document(f"{source}-{at}", f"{text} {at}", f"{source} {at}", source=source)
+        for source, text in texts.items()
+        for at in range(8)
+    ]
+    question = "What did The Verge and Fortune say of the founder of the exchange on trial?"
+    encoder = WordLlamaEncoder()
+    store = MemoryStore(documents, encoder.encode([searchable_text(one) for one in documents]))
+    ranker = WeightedRanker({"bm25": 5.0})
+    bare = bridge(store, encoder=encoder, ranker=ranker, spread=False)
+    assert isinstance(bare, BridgeRetriever)
+    gold = GoldQuestion(Question("q", question), Gold("q", frozenset({"Fortune-1"})))
+    (chosen,) = BridgeQuestions.of("news", bare, [gold]).choose(ranker, np.arange(1), 4)
+    (shipped,) = bridge(store, encoder=encoder, ranker=ranker).search([question], k=4)
+    assert chosen == [hit.doc_id for hit in shipped]
+    assert chosen != [hit.doc_id for hit in bare.search([question], k=4)[0]]
 
 
 def test_without_gold_among_the_candidates_nothing_is_learned(training: BridgeQuestions) -> None:

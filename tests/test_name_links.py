@@ -303,6 +303,10 @@ def test_initials_skip_small_words() -> None:
         ("In 1986 Compaq was the first.", ""),
         ("Marit Osk and her two analysts are upstairs.", "Marit Osk"),
         ("Used only in league play for several years, it was adopted.", ""),
+        ("On Body and Soul is a 2017 Hungarian drama film.", "On Body and Soul"),
+        ("Ven mi corazón te llama is a 1942 film.", "Ven mi corazón te llama"),
+        ("Batman: Under the Red Hood is a film.", "Batman: Under the Red Hood"),
+        ("His second work is a film.", ""),
         ("she was tired", ""),
         ("a" * 9000, ""),
         ("", ""),
@@ -326,13 +330,42 @@ def test_a_text_without_a_title_bears_the_name_it_opens_with() -> None:
 def test_a_person_without_a_title_bears_the_ways_to_write_the_name() -> None:
     text = 'Sir John Kingsley "Joe" Orton Jr. (born 1933) was a playwright.'
     assert subject_names(text)[1:] == [
-        "John Kingsley Orton", "John Orton", "Kingsley Orton", "Joe Orton", "John K. Orton", "J. K. Orton",
+        "John Kingsley Orton", "Joe Orton", "John Orton", "Jack Orton", "Johnny Orton",
+        "Kingsley Orton", "John K. Orton", "J. K. Orton", "J. Kingsley Orton",
     ]  # fmt: skip
     assert subject_names("San Diego Bay is in California.") == ["San Diego Bay"]
     assert subject_names("she was tired") == []
     links = made(Document("orton", text), Document("film", "A film about Joe Orton."))
     (name,) = links.question_names(["Who was Joe Orton?"])[0].tolist()
     assert [links.ids[one] for one in links.bearers.row(name).tolist()] == ["orton"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Evangelos Odysseas Papas (born 1943), known professionally as Vangelis, is a composer.",
+         "Vangelis"),
+        ("Un giorno da leoni (released as A Day for Lionhearts) is a film.", "Day for Lionhearts"),
+        ("Gordon Chan Kar-Seung, born in 1960, is a director.", "Gordon Chan"),
+        ("Douglas Eric Liman (born 1965) is a director.", "Doug Liman"),
+        ("James Douglas, 14th Earl of Morton, KT, PRS (1702) was an astronomer.",
+         "James Douglas, 14th Earl of Morton"),
+        ("William II (1196 – 1231) was the lord of Dampierre.", "William II of Dampierre"),
+        ("The Leeds United Football Club is a club.", "Leeds United"),
+    ],
+)  # fmt: skip
+def test_other_names_of_what_a_text_is_about(text: str, name: str) -> None:
+    assert name in subject_names(text)
+    assert "Zorro" not in subject_names("Ada Vale (born 1990), known for a role as Zorro, acts.")
+
+
+def test_a_text_without_a_title_mentions_what_it_is_about() -> None:
+    links = made(
+        Document("director", "Douglas Eric Liman (born 1965) is a director."),
+        Document("film", "Swingers is a film directed by Doug Liman."),
+    )
+    (name,) = links.question_names(["Who is Doug Liman?"])[0].tolist()
+    assert links.mentioners.row(name).tolist() == [0, 1]
 
 
 def test_ids_and_codes_link_those_who_mention_them() -> None:

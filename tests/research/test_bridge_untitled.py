@@ -26,8 +26,10 @@ def test_a_study_says_what_was_measured_and_the_ranker_knows_all_features(
     assert ranker.columns == len(FEATURES)
     ranker.save(tmp_path / "ranker")
     assert TreeRanker.load(tmp_path / "ranker").columns == len(FEATURES)
-    learned, judged = bridge_untitled.split(training, 4)
-    assert (len(learned.questions), len(judged.pools)) == (4, 6)
+    learned, judged = bridge_untitled.split(training, 1, 6)
+    assert judged.questions == training.questions[1:7]
+    assert judged.pools == training.pools[1:7]
+    assert learned.questions == (training.questions[0], *training.questions[7:])
     messages: list[str] = []
     card = {"data": {"file": "hash"}, "trees": SMALL, "questions": {"village": 4}}
     with only_models_of("bridge-untitled"):

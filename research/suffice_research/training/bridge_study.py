@@ -21,7 +21,7 @@ from suffice.evaluation.bridge_training import (
     BridgeQuestions,
     CandidateStates,
     fit_ranker,
-    path_folds,
+    without_fold,
 )
 from suffice.evaluation.metrics import judge_rankings
 from suffice.evaluation.result_files import source_commit
@@ -94,8 +94,7 @@ def bridge_study(
     for fold in range(FOLDS):
         learned = []
         for (some, on_paths), fold_of in zip(states, folds):
-            others = fold_of != fold
-            learned += [some.of(others), on_paths.of(others & (path_folds(fold_of) != fold))]
+            learned += without_fold(some, on_paths, fold_of, fold)
         ranker = fit_ranker(learned, seed=seed)
         for one, fold_of, kept in zip(training, folds, by_folds):
             which = np.flatnonzero(fold_of == fold)

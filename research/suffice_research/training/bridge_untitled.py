@@ -27,6 +27,7 @@ from suffice.evaluation.bridge_training import (
     bridge_questions,
     candidate_states,
     fit_ranker,
+    fitted_path_states,
 )
 from suffice.evaluation.metrics import judge_rankings
 from suffice.evaluation.result_files import source_commit
@@ -51,9 +52,10 @@ from suffice_research.training.sources import ProgressLog, chosen_sources, exit_
 
 __all__ = ["main", "untitled_study"]
 
-LEARNED: Mapping[str, int] = {"hotpotqa": 250, "2wikimultihopqa": 250, "musique": 250}
-LEARNED_EVERYDAY = 1000
-JUDGED, JUDGED_EVERYDAY = 150, 400  # other questions, per data set
+LEARNED: Mapping[str, int] = {"hotpotqa": 550, "2wikimultihopqa": 550, "musique": 550}
+LEARNED_EVERYDAY = 2500
+# Other questions, per data set: the same ones, however many it learns from.
+JUDGED_FROM, JUDGED, JUDGED_EVERYDAY = 250, 150, 400
 BEST, OTHERS = 24, 6  # candidates per state: fewer than with titles, so that a study takes minutes
 DEPTH = 5
 ABOVE_HYBRID = 0.10  # minimum gain in complete@5 on everyday questions
@@ -104,12 +106,16 @@ def _run(args: argparse.Namespace) -> None:
     datasets.append((everyday_learned(EVERYDAY_FOLDER), LEARNED_EVERYDAY))
     for dataset, most in datasets:
         most = min(args.questions or most, most)
-        kept = JUDGED if args.study and dataset.name != EVERYDAY else 0
-        learned, rest = split(drawn(dataset, most + kept), most)
-        judged += [rest] if kept else []
-        states.append(candidate_states(learned, seed=args.seed, best=BEST, others=OTHERS))
+        learned = drawn(dataset, most + (JUDGED if dataset.name != EVERYDAY else 0))
+        if dataset.name != EVERYDAY:
+            learned, rest = split(learned, min(most, JUDGED_FROM), JUDGED)
+            judged.append(rest)
+        draw: dict[str, int] = {"seed": args.seed, "best": BEST, "others": OTHERS}
+        some = candidate_states(learned, **draw)
+        states += [some, fitted_path_states(learned, some, **draw)]
         counts[dataset.name] = len(learned.questions)
-        say(f"{dataset.name}: {most} questions, {len(states[-1].rows):,} candidates in states")
+        count = sum(len(one.rows) for one in states[-2:])
+        say(f"{dataset.name}: {counts[dataset.name]} questions, {count:,} candidates in states")
     data = {file: sha256_of(args.data / file) for one in sources for file in one.files.values()}
     card = {"data": data, "trees": dict(TREES), "questions": counts}
     ranker = fit_ranker(states, seed=args.seed)
@@ -124,12 +130,19 @@ def _run(args: argparse.Namespace) -> None:
 # --------------------------------------------------------------------------------- the study
 
 
-def split(questions: BridgeQuestions, at: int) -> tuple[BridgeQuestions, BridgeQuestions]:
-    """The first questions, and the others."""
-    parts = (slice(None, at), slice(at, None))
+def split(
+    questions: BridgeQuestions, start: int, count: int
+) -> tuple[BridgeQuestions, BridgeQuestions]:
+    """All but `count` questions from `start` on, and these."""
+    numbers = np.arange(len(questions.questions))
+    kept = (numbers >= start) & (numbers < start + count)
     first, rest = (
-        replace(questions, questions=questions.questions[one], pools=questions.pools[one])
-        for one in parts
+        replace(
+            questions,
+            questions=tuple(questions.questions[at] for at in np.flatnonzero(which)),
+            pools=tuple(questions.pools[at] for at in np.flatnonzero(which)),
+        )
+        for which in (~kept, kept)
     )
     return first, rest
 

@@ -3,8 +3,8 @@
 The ranker learns from states: a question, the documents held, and the candidates. Gold candidates
 that are not held yet are needed next. States come from the paths of an unfitted ranker, and from
 sets that hold part of the gold. These do not depend on what was learned, and folds can share them.
-The shipped ranker also learns from the paths of fitted rankers (`fitted_path_states`). The ranker
-has few monotone features and strong regularization, since it must work on unseen corpora.
+More states come from the paths of fitted rankers (`fitted_path_states`). The ranker has few
+monotone features and strong regularization, since it must work on unseen corpora.
 
     fitted = fit_own_ranker(datasets.load("jsonl", "folder"), encoder)
     fitted.ranker.save(Path("my-ranker"))
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from suffice.evaluation.significance import Interval, interval
 from suffice.gate.model import trees_to_onnx
 from suffice.protocols import Encoder, Progress
 from suffice.retrieval.bridge import (
+    CHOSEN_SINGLY,
     BridgeRetriever,
     Ranker,
     RankerByTitles,
@@ -36,6 +38,7 @@ from suffice.retrieval.bridge import (
 )
 from suffice.retrieval.builtin import bridge
 from suffice.retrieval.candidate_pool import COLUMN, FEATURES, TITLED_FEATURES, CandidatePool
+from suffice.retrieval.soft_filter import several_named, spread_hits
 from suffice.types import DocId
 
 __all__ = ["BridgeQuestions", "CandidateStates", "FittedRanker", "fit_own_ranker", "fit_ranker"]
@@ -85,14 +88,25 @@ class BridgeQuestions:
         return np.array([key % FOLDS for key in keys], dtype=np.int64)
 
     def choose(self, ranker: Ranker, which: npt.NDArray[np.int64], k: int) -> list[list[DocId]]:
-        """The documents that the ranker chooses for some of the questions, in their order."""
-        retriever, chosen = self.bridge.with_ranker(ranker), []
-        for start in range(0, len(which), BATCH):
-            pools = [self.pools[at] for at in which[start : start + BATCH].tolist()]
-            for pool in pools:
-                pool.release()
-            chosen += [[hit.doc_id for hit in hits] for hits in retriever.choose(pools, k=k)]
-        return chosen
+        """The documents that `bridge` with this ranker returns for some of the questions."""
+        retriever, chosen = self.bridge.with_ranker(ranker), dict[int, list[DocId]]()
+        named = {at: _several_named(self.pools[at]) for at in which.tolist()}
+        for spread, depth in ((False, k), (True, max(k, CHOSEN_SINGLY))):
+            some = [at for at, one in named.items() if bool(one) is spread]
+            for start in range(0, len(some), BATCH):
+                batch = some[start : start + BATCH]
+                pools = [self.pools[at] for at in batch]
+                for pool in pools:
+                    pool.release()
+                for at, pool, hits in zip(batch, pools, retriever.choose(pools, k=depth)):
+                    documents = {hit.doc_id: pool.documents[pool.at[hit.doc_id]] for hit in hits}
+                    kept = spread_hits(hits, named[at], documents, k)
+                    chosen[at] = [hit.doc_id for hit in kept]
+        return [chosen[at] for at in which.tolist()]
+
+
+def _several_named(pool: CandidatePool) -> frozenset[str | date]:
+    return several_named(pool.question.metadata) if pool.question.metadata else frozenset()
 
 
 def bridge_questions(
@@ -157,17 +171,26 @@ def candidate_states(
 
 
 def fitted_path_states(
-    training: BridgeQuestions, states: CandidateStates, *, seed: int = SEED
+    training: BridgeQuestions,
+    states: CandidateStates,
+    *,
+    seed: int = SEED,
+    best: int = BEST,
+    others: int = OTHERS,
 ) -> CandidateStates:
     """States along the paths of fitted rankers, which make the mistakes of the final ranker.
 
     The ranker of a question's path is fitted on the `states` of one other fold of the same data
-    set: its `path_folds`. So a study can leave out all that was learned from a fold or a data set.
+    set: its `path_folds`. So a study can leave out all that was learned from a fold or a data set:
+    `without_fold`.
     """
-    folds, draw = training.folds(seed), _Draw(seed, BEST, OTHERS)
-    parts: list[CandidateStates] = []
+    folds, draw = training.folds(seed), _Draw(seed, best, others)
+    parts = [states.of(np.zeros(len(folds), bool))]
     for fold in range(FOLDS):
-        ranker = fit_ranker([states.of(folds == fold)], seed=seed)
+        learned = states.of(folds == fold)
+        if not learned.needed.any() or learned.needed.all():
+            continue  # few questions: this fold has nothing to learn from
+        ranker = fit_ranker([learned], seed=seed)
         which = np.flatnonzero(path_folds(folds) == fold)
         parts += _collect(training, which, ranker, draw, (_along_paths,))
     return _concatenate(parts)
@@ -176,6 +199,14 @@ def fitted_path_states(
 def path_folds(folds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The fold that the ranker of each question's path is fitted on."""
     return (folds + 1) % FOLDS
+
+
+def without_fold(
+    states: CandidateStates, on_paths: CandidateStates, folds: npt.NDArray[np.int64], fold: int
+) -> list[CandidateStates]:
+    """The states, and those along fitted paths, that owe nothing to the questions of a fold."""
+    others = folds != fold
+    return [states.of(others), on_paths.of(others & (path_folds(folds) != fold))]
 
 
 _State = tuple[int, Floats, npt.NDArray[np.bool_]]  # question in its batch, features, needed
@@ -344,11 +375,12 @@ def fit_own_ranker(
             hint="label more, or use the one that ships",
         )
     states, folds = candidate_states(training, seed=seed), training.folds(seed)
+    on_paths = fitted_path_states(training, states, seed=seed)
     by_folds: dict[int, list[DocId]] = {}
     for fold in range(FOLDS):
         which = np.flatnonzero(folds == fold)
         if len(which):
-            ranker = fit_ranker([states.of(folds != fold)], seed=seed)
+            ranker = fit_ranker(without_fold(states, on_paths, folds, fold), seed=seed)
             by_folds.update(zip(which.tolist(), training.choose(ranker, which, k)))
         if progress is not None:
             progress("folds", fold + 1, FOLDS)
@@ -359,4 +391,4 @@ def fit_own_ranker(
         interval(judge_rankings(ids, gold, depth=k), f"complete@{k}", seed=seed)
         for ids in (own_ids, shipped_ids)
     )
-    return FittedRanker(fit_ranker([states], seed=seed), count, k, own, shipped)
+    return FittedRanker(fit_ranker([states, on_paths], seed=seed), count, k, own, shipped)

@@ -14,7 +14,7 @@ from typing import Any
 from suffice.errors import InputError, did_you_mean
 from suffice.protocols import Encoder, Extractor, Reranker, Retriever, Store
 from suffice.registry import ENCODERS, RERANKERS, RETRIEVERS
-from suffice.retrieval.bridge import BridgeRetriever, Ranker, RankerByTitles
+from suffice.retrieval.bridge import CHOSEN_SINGLY, BridgeRetriever, Ranker, RankerByTitles
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.memory import Bm25
@@ -178,8 +178,7 @@ def bridge(
         vocabulary=vocabulary,
         depth=depth,
     )
-    # Each further choice takes another round, and deeper ones brought no gain.
-    return _spread(chosen, store, vocabulary, depth=10) if spread else chosen
+    return _spread(chosen, store, vocabulary, depth=CHOSEN_SINGLY) if spread else chosen
 
 
 def _spread(

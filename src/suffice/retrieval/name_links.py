@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, tee
@@ -39,6 +39,7 @@ MAX_MENTIONS = 256  # per document: a page that lists 100,000 others is not a br
 MAX_STEMS = 2_000_000  # stems counted; beyond this, those seen once are dropped
 LEAD_CHARS = 300  # at the start of a text, where its subject is introduced
 LIFE_CHARS = 160  # after a name, where a person's dates may follow
+WORK_CHARS = 80  # after "is a", where the kind of a work is named
 MAX_SUBJECT_WORDS = 10
 MAX_SMALL = 3  # lower-case words in a subject: "Waterloo Bay massacre", "refund window"
 
@@ -70,9 +71,54 @@ _CODE = re.compile(
 _NO_CODE = re.compile(r"(?:1\d|20)\d\d(?:-\d\d)?|\d+-?[a-z]+")
 _SUFFIXES = frozenset("jr jr. sr sr. ii iii iv".split())
 _HONORIFICS = frozenset(
-    "captain colonel count countess dame doctor dr dr. general lady lord major mr mr. mrs mrs. ms"
-    " ms. prof prof. professor saint sir sister st st.".split()
+    "admiral archduke archduchess captain colonel count countess dame doctor dr dr. duchess duke"
+    " field general lady lord major marshal mr mr. mrs mrs. ms ms. pope prince princess prof prof."
+    " professor saint sir sister st st.".split()
 )
+# Short forms of given names: one text gives the full name, another the short one.
+_SHORT_NAMES = dict(
+    one.split(": ")
+    for one in (
+        "Albert: Al|Alexander: Alex|Alfred: Alf Fred|Andrew: Andy|Anthony: Tony|Arthur: Art"
+        "|Benjamin: Ben|Bernard: Bernie|Catherine: Cathy Kate|Charles: Charlie Chuck"
+        "|Christine: Chris|Christopher: Chris|Daniel: Dan Danny|David: Dave|Deborah: Debbie"
+        "|Donald: Don|Douglas: Doug|Edward: Ed Eddie|Elizabeth: Liz Betty|Eugene: Gene"
+        "|Francis: Frank|Frederick: Fred|Gerald: Gerry Jerry|Gregory: Greg|Harold: Harry Hal"
+        "|Henry: Harry Hank|Jacob: Jake|James: Jim Jimmy|Jeffrey: Jeff|Jennifer: Jen"
+        "|John: Jack Johnny|Jonathan: Jon|Joseph: Joe|Joshua: Josh|Katherine: Kate Kathy"
+        "|Kenneth: Ken|Lawrence: Larry|Leonard: Len Leo|Louis: Lou|Margaret: Maggie Peggy"
+        "|Matthew: Matt|Michael: Mike Mick|Nathaniel: Nat|Nicholas: Nick|Patricia: Pat"
+        "|Patrick: Pat|Peter: Pete|Philip: Phil|Raymond: Ray|Rebecca: Becky|Richard: Dick Rick"
+        "|Robert: Bob Rob|Ronald: Ron|Samuel: Sam|Stanley: Stan|Stephen: Steve|Steven: Steve"
+        "|Susan: Sue|Theodore: Ted|Thomas: Tom Tommy|Timothy: Tim|Victoria: Vicky"
+        "|Vincent: Vince|Walter: Walt|William: Bill Billy"
+    ).split("|")
+)
+_AFTER_NAME = re.compile(r"(?:,\s*[A-Z]{2,6})+$")  # "KT, PRS"
+_FIRM = re.compile(
+    r",?\s(?:Association )?(?:Football Club|[FA]\.?F?C\.?|plc|Inc\.?|Ltd\.?|Limited|LLC|GmbH)$"
+)
+# "William II (1196 – 1231) was the lord of Dampierre": other texts say William II of Dampierre.
+_RULES = re.compile(
+    r"\b(?:was|is|as)\s(?:the\s|an?\s)?((?:(?i:lord|count|countess|duke|duchess|king|queen|emperor"
+    r"|prince|earl|margrave|landgrave|bishop|archbishop))\sof\s(?:the\s)?[A-Z][\w-]+)"
+)
+_WORK = re.compile(
+    r"\b(?:film|movie|song|single|album|novel|book|opera|play|musical|series|sitcom|episode|comic"
+    r"|magazine|newspaper|painting|poem|game|soundtrack|documentary|drama|comedy)\b"
+)
+# A title, perhaps other titles in parentheses, and what it is: "On Body and Soul is a 2017 film".
+_TITLE = re.compile(
+    r"([^.;,()\n\"“”]{2,80}?)\s*(?:\([^()]{0,200}\)\s*)?,?\s(?:is|was)\s(?:an?|the)\s"
+)
+_ALSO = re.compile(
+    r"(?:\b(?:known|released|credited|distributed|translated|titled|billed)\b"
+    r"(?:\s(?!for\b)[a-z]+){0,5}?\s(?:as|name)"
+    r"|\b(?:literally|aka|a\.k\.a\.|lit\.|English(?:\s\w+){0,2}:|International title:))"
+    r"\s*(?:just\s|simply\s|the\s)?[\"“']?\s*"
+)
+_SENTENCE_END = re.compile(r"(?<=[a-z)]{2})[.!?](?:\s|$)")
+_ALSO_NAME = re.compile(r"[^\W\d_a-z][^\s,;:()\"“”]*(?:\s[^\s,;:()\"“”]+){0,8}")
 _NICKNAME = re.compile(r"\s*[\"“]\s*([^\"“”()\s][^\"“”()]{1,30})[\"”]\s*")
 _LIFE = re.compile(r"[^(]{0,40}\([^)]*(?:\bborn\b|\d{4})|[\s,]*born\b")
 _KNOWN_AS = re.compile(
@@ -136,7 +182,7 @@ def subject(text: str) -> str:
     if quoted := _QUOTED.match(lead):
         return quoted[1].rstrip(" ,")
     lead = _ARTICLE.sub("", lead)
-    if title := _defined_title(lead):
+    if title := _defined_title(lead) or _work_title(lead):
         return title
     end = _LEAD_END.search(lead)
     first, *rest = lead[: end.start() if end else len(lead)].split(",")
@@ -172,6 +218,17 @@ def _defined_title(lead: str) -> str:
     return " ".join(words) if opens and all(map(_is_large, words)) else ""
 
 
+def _work_title(lead: str) -> str:
+    """The title of a work as it stands: "On Body and Soul is a 2017 Hungarian drama film"."""
+    title = _TITLE.match(lead)
+    if title is None or not _WORK.search(lead, title.end(), title.end() + WORK_CHARS):
+        return ""
+    words = title[1].split()
+    bare = words[0].casefold()
+    sentence = bare in FUNCTION_WORDS and not (len(words) > 1 and all(map(_is_large, words)))
+    return "" if sentence or words[0][0].islower() or len(words) > MAX_SUBJECT_WORDS else title[1]
+
+
 def _joins(words: Sequence[str], large: Sequence[bool]) -> bool:
     """Whether no small word directly precedes a large one, except a joining word."""
     pairs = zip(large, large[1:], words[1:])
@@ -196,7 +253,7 @@ def _subject_words(text: str) -> tuple[list[str], bool]:
 
 
 def subject_names(text: str) -> list[str]:
-    """The subject of a text, and the ways in which other texts may write a person's name.
+    """The subject of a text, and the ways in which other texts may write its name.
 
         subject_names('John Kingsley "Joe" Orton (1933 – 1967) was an English playwright.')
         # …, John Kingsley Orton, Joe Orton, John Orton, Kingsley Orton, John K. Orton, J. K. Orton
@@ -206,20 +263,53 @@ def subject_names(text: str) -> list[str]:
     called = subject(text)
     if not called:
         return []
+    start = text.find(called) + len(called)
+    after = text[start : start + LEAD_CHARS]
     nick = _NICKNAME.search(called)
     bare = _NICKNAME.sub(" ", called).partition(",")[0].split()
     words = [one for one in bare if one.casefold() not in _HONORIFICS | _SUFFIXES]
-    after = text[text.find(called) + len(called) :][:LIFE_CHARS]
     person = len(words) > 1 and all(one[0].isupper() or one in _INSIDE for one in words)
-    found = [called]
-    if person and (nick or len(words) < len(bare) or _LIFE.match(after)):
-        *given, last = words
-        initials = [f"{one[0]}." for one in given]
-        found += [" ".join(words), f"{given[0]} {last}", " ".join(words[-2:])]
-        found += [f"{nick[1].split()[-1]} {last}"] if nick else []
-        if len(given) > 1:
-            found += [" ".join((given[0], *initials[1:], last)), " ".join((*initials, last))]
+    numbered = bool(words) and words[-1].isupper()  # "Philip V"
+    found = [called, _AFTER_NAME.sub("", called), _FIRM.sub("", called)]
+    found += _other_names(called, after)
+    if person and not numbered and (nick or len(words) < len(bare) or _LIFE.match(after)):
+        found.append(" ".join(words))
+        found += [f"{nick[1].split()[-1]} {words[-1]}"] if nick else []
+        found += _ways_to_write(words)
     return list(dict.fromkeys(found))
+
+
+def _other_names(called: str, after: str) -> Iterator[str]:
+    """Other names in what follows a subject: "known as Vangelis", "was the count of Boulogne"."""
+    lead = after[: match.start() if (match := _SENTENCE_END.search(after)) else None]
+    for also in _ALSO.finditer(lead):
+        if name := _ALSO_NAME.match(lead, also.end()):
+            words, _ = _subject_words(_ARTICLE.sub("", _VERB.split(name[0] + " ")[0]))
+            if words:
+                yield " ".join(words)
+    if "," not in called and (rules := _RULES.search(lead)):
+        yield f"{called}, {rules[1]}"
+        yield f"{called} of {rules[1].partition(' of ')[2]}"
+
+
+def _ways_to_write(words: Sequence[str]) -> Iterator[str]:
+    """The ways to write a person's name, likeliest first, from at least two words."""
+    *given, last = words
+    first, *middle = given
+    yield f"{first} {last}"
+    for short in _SHORT_NAMES.get(first, "").split():
+        yield f"{short} {last}"
+    if not middle:
+        return
+    if len(middle[-1]) > 2 and middle[-1] not in _INSIDE:
+        yield f"{middle[-1]} {last}"
+    # "Gordon Chan Kar-Seung", "Pablo Emilio Escobar Gaviria"
+    if "-" in last or len(middle) > 1:
+        yield f"{first} {middle[-1]}"
+    initials = [f"{one[0]}." for one in given]
+    yield " ".join((first, *initials[1:], last))
+    yield " ".join((*initials, last))
+    yield " ".join((initials[0], *middle, last))
 
 
 def _is_large(word: str) -> bool:
@@ -442,7 +532,10 @@ def _mentions(
     named |= {_hash(key): True for key in map(title_key, document.entities) if key}
     for name in _capitalised_names(f"{document.title}. {document.text}"):
         named.setdefault(_hash(name), False)
-    if not document.title:  # with titles, the ranker was trained on names only
+    if not document.title:
+        # As with titles, what a document is about is a name that it mentions.
+        for name in subject_names(document.text):
+            named.setdefault(_hash(title_key(name)), False)
         for code in codes(document.text):
             named.setdefault(_hash(title_key(code)), False)
     return named

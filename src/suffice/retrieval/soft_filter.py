@@ -273,7 +273,7 @@ class SpreadRetriever:
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
-        named = [_several_named(one) for one in self.vocabulary.mentions(questions)]
+        named = [several_named(one) for one in self.vocabulary.mentions(questions)]
         found: dict[int, tuple[Hit, ...]] = {}
         for spread, depth in ((False, k), (True, max(k, self.depth))):
             some = [at for at, one in enumerate(named) if bool(one) is spread]
@@ -284,23 +284,25 @@ class SpreadRetriever:
         wanted = (hit.doc_id for at, one in enumerate(named) if one for hit in found[at])
         documents = documents_by_id(self.store.get, wanted)
         return [
-            _spread(found[at], one, documents, k) if one else found[at]
+            spread_hits(found[at], one, documents, k) if one else found[at]
             for at, one in enumerate(named)
         ]
 
 
-def _several_named(mentions: Mentions) -> frozenset[str | date]:
+def several_named(mentions: Mentions) -> frozenset[str | date]:
     """The named sources and days, if there are several of either."""
     several = len(mentions.sources) > 1 or len(mentions.days) > 1
     return frozenset((*mentions.sources, *mentions.days)) if several else frozenset()
 
 
-def _spread(
+def spread_hits(
     hits: Sequence[Hit],
     named: frozenset[str | date],
     documents: Mapping[DocId, Document],
     k: int,
 ) -> tuple[Hit, ...]:
+    """The k first hits, with a later one for each of the `named` that these lack."""
+
     def carried(hit: Hit) -> frozenset[object]:
         document = documents.get(hit.doc_id)
         return named & {document.source, document.published_at} if document else frozenset()
