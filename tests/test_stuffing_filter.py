@@ -24,6 +24,7 @@ from suffice.gate.stuffing_filter import (
     support_features,
 )
 from suffice.gate.training import LabelledQuestion
+from suffice_research.training.stuffing_filter import HitRows, hit_rows, judge
 from suffice_research.training.tampering import tamper
 
 QUESTION = "Who taught Ada Lovelace before Charles Babbage met her in London?"
@@ -306,3 +307,33 @@ def test_nobody_tampers_with_what_is_needed():
         assert made[2].put == frozenset()
         assert tamper(examples, taken, seed=seed) == made
     assert changed > 30  # a flood of copies may find no place
+
+
+def test_rows_say_which_lists_nobody_touched(words):
+    examples = [LabelledQuestion(QUESTION, HITS, {"ada"}), LabelledQuestion(QUESTION, [], {"a"})]
+    hits = hit_rows(examples, words, seed=3)
+    assert hits.lists[hits.plain].tolist() == [0, 0, 0]
+    assert hits.evidence[hits.plain].tolist() == [True, False, False]
+    assert hits.stuffed.any()
+    assert not hits.stuffed[hits.plain].any()
+
+
+def test_what_a_filter_drops_is_counted_by_list():
+    columns = StuffingFilter.load().stuffed.columns
+    hits = HitRows(
+        rows=np.zeros((6, columns), np.float32),
+        evidence=np.array([True, False, False, False, True, False]),
+        stuffed=np.array([False] * 5 + [True]),
+        plain=np.array([True] * 4 + [False] * 2),
+        lists=np.array([0, 0, 0, 1, 2, 2]),
+    )
+
+    def told(stuffed: float) -> str:
+        parts = BinaryClassifier(columns, 0.0), BinaryClassifier(columns, stuffed)
+        return judge(StuffingFilter(*parts, likely=0.25, suspect=0.1, sure=0.25), hits)
+
+    assert told(0.9) == (
+        "2 plain lists: 1.00 lose a hit, 0.50 a needed one; "
+        "dropped: 1.00 of needed hits, 1.00 of stuffed ones"
+    )
+    assert told(0.0).endswith("0.00 of needed hits, 0.00 of stuffed ones")

@@ -94,13 +94,16 @@ class StuffingFilter:
     ) -> list[NormalizedHits]:
         """The hits of each question without stuffed ones and repeated sentences; maybe none."""
         batch = featurize(hits, questions, words)
-        rows = stuffing_features(batch, words)
-        stuffed, evidence = self.stuffed.p(rows), self.evidence.p(rows)
-        kept = (stuffed <= self.suspect) | ((stuffed <= self.sure) & (evidence >= self.likely))
+        kept = self.keeps(stuffing_features(batch, words))
         ends = list(accumulate(len(one.hits) for one in batch.extractions))
         parts = (kept[start:end].tolist() for start, end in zip([0, *ends], ends))
         pairs = zip(batch.hits, parts, strict=True)
         return [drop_repeated_sentences(_keep_hits(*one)) for one in pairs]
+
+    def keeps(self, rows: Floats) -> npt.NDArray[np.bool_]:
+        """Whether each hit stays, by its stuffing_features."""
+        stuffed, evidence = self.stuffed.p(rows), self.evidence.p(rows)
+        return (stuffed <= self.suspect) | ((stuffed <= self.sure) & (evidence >= self.likely))
 
     def save(self, path: Path, *, card: Mapping[str, Any], seed: int) -> None:
         """Write the filter as one artefact folder; `card` describes how it was made."""
