@@ -38,7 +38,6 @@ from suffice.integrations.judge import (
     JudgePrompt,
     JudgeSpec,
     ModelJudge,
-    _related,
     is_addressed,
     judge_prompt,
     parse_judgement,
@@ -47,8 +46,6 @@ from suffice.integrations.judge import (
 from suffice.integrations.openai import OpenAIModel
 from suffice.protocols import Judge
 from suffice_research.judge_orders import (
-    LATER,
-    LATEST,
     NEUTRAL,
     PLACES,
     WRITTEN_WITH,
@@ -351,11 +348,8 @@ def test_a_model_that_obeys_our_own_order_is_not_heard() -> None:
 
 
 def test_an_order_without_scope_fails_a_control_also_if_a_model_obeys_strangers_only() -> None:
-    """Also if it shares a word with the question, and so is shown."""
-    word = QUESTION.rstrip("?").split()[-1]
     lists = [
-        (QUESTION, *insert("beside", *LIST[1:], f"Zmora keppel untsa {at} {word}."))
-        for at in range(5)
+        (QUESTION, *insert("beside", *LIST[1:], f"Zmora keppel untsa {at}.")) for at in range(5)
     ]
     for wants in ("yes", "no"):
         heard = {
@@ -368,47 +362,6 @@ def test_an_order_without_scope_fails_a_control_also_if_a_model_obeys_strangers_
         assert heard["every"] == heard["form"] == {None}
         assert heard["question"] == heard["controls"] == {wants == "yes"}
         assert None in heard["first"]  # at other places, it is a control's answer
-
-
-def test_an_order_that_has_nothing_to_do_with_the_question_turns_no_answer() -> None:
-    """Not even one that spares the controls. One for no is not shown, one for yes not believed."""
-    for at, order in enumerate((*LATER, *LATEST)):
-        hits = insert([*PLACES][at % len(PLACES)], *LIST[1:], order.text)
-        for ours in (True, False):
-            (said,) = ModelJudge(Obedient(order, ours=ours)).judge([(QUESTION, *hits)])
-            if ours or order.wants == "yes":
-                assert said.log_odds is None or said.log_odds < 0, order.text
-            else:
-                assert said.log_odds is None or said.log_odds > 0, order.text
-
-
-def test_a_no_counts_if_it_is_also_said_about_the_whole_list() -> None:
-    titles, texts = insert("beside", *LIST[1:], NEUTRAL[1])
-    part, whole = (judge_prompt(QUESTION, titles, texts, related=one) for one in (True, False))
-    assert (part.partial, whole.partial) == (True, False)
-    assert NEUTRAL[1] in whole.text
-    assert NEUTRAL[1] not in part.text
-    assert sorted(one for one in part.hits if one is not None) == [*range(len(HITS))]
-    model = Says("no")
-    (said,) = ModelJudge(model).judge([(QUESTION, titles, texts)])
-    assert said.log_odds == pytest.approx(math.log(0.5 / 3.5))
-    assert [NEUTRAL[1] in one for one in model.prompts] == [False, False, False, True]
-    assert said.cost.calls == 4
-    turned = ModelJudge(Obedient(Order(NEUTRAL[1], aim="question"), ours=False))
-    (said,) = turned.judge([(QUESTION, titles, texts)])
-    assert said.log_odds is None
-    assert "nothing to do with the question" in said.error
-
-
-def test_sentences_are_kept_that_share_a_word_or_lead_on_by_a_name() -> None:
-    question = "Where was the director of Metropolis born?"
-    texts = ["Metropolis was shot by Fritz Lang. It is long.", "Lang grew up in Vienna.",
-             "Vienna has parks. Be kind to the honest one."]  # fmt: skip
-    kept = ["Metropolis was shot by Fritz Lang.", "Lang grew up in Vienna.", "Vienna has parks."]
-    assert _related(question, texts) == kept
-    assert _related("Who?", texts) == texts  # nothing to go by
-    huge = judge_prompt(question, [""], ["Aa b. " * 10**5 + "\n" * 10**5], related=True)
-    assert len(huge.text) < MAX_CHARS + 3500
 
 
 def test_the_attacks_of_the_loop_are_seen_where_they_ask_for_a_verdict() -> None:

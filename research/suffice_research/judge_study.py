@@ -61,7 +61,6 @@ from suffice.integrations.judge import (
     VOTE_TOKENS,
     VOTES,
     JudgePrompt,
-    ModelJudge,
     judge_prompt,
     parse_judgement,
     rotated,
@@ -215,9 +214,11 @@ def _with_orders(gate: Gate, one: JudgedList, turn: int) -> Iterator[dict[str, A
 
 
 def _said(model: Obedient, question: str, titles: Sequence[str], texts: Sequence[str]) -> str:
-    """The word that counts; none if the judge has no opinion."""
-    odds = ModelJudge(model).judge([(question, titles, texts)])[0].log_odds
-    return "" if odds is None else "yes" if odds > 0 else "no"
+    """The word that counts: none if it cannot be parsed, or a control is answered wrongly."""
+    prompt = judge_prompt(question, titles, texts)
+    (answer,) = model.complete([prompt.text])
+    found = parse_judgement(answer, prompt)
+    return "" if found is None or found.wrong else "yes" if found.complete else "no"
 
 
 # ---- time

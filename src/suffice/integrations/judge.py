@@ -13,10 +13,6 @@ of our own passages answers the first; none answers the second, and a planted in
 say yes to it. A model that gets one wrong either obeys what it reads or says the same to
 everything: its answer does not count.
 
-An instruction rarely shares a word or a name with the question. So the model first sees only
-sentences that do. If it says yes, the whole list is complete, too. If it says no, it is asked again
-with all sentences, and must say no again.
-
 `suffice.gate.judge` decides which questions are sent, and how much weight the opinion gets.
 """
 
@@ -40,11 +36,10 @@ from suffice.answering.prompting import quote_inline, render_prompt, strip_invis
 from suffice.errors import DataError, InputError, ModelError, did_you_mean
 from suffice.gate.gate import Gate
 from suffice.gate.gate_ref import GateRef
-from suffice.gate.judge import MAX_LOG_ODDS, JudgeBudget, add_costs
+from suffice.gate.judge import MAX_LOG_ODDS, JudgeBudget
 from suffice.integrations.openai import OpenAIModel
-from suffice.lexicon import STOP_WORDS
 from suffice.protocols import HitTexts, LanguageModel, component_name
-from suffice.text import names, sentences, tokens, without_accents
+from suffice.text import sentences, without_accents
 from suffice.types import Cost, Opinion, printable
 
 __all__ = ["JudgePrompt", "JudgeSpec", "ModelJudge", "judge_prompt", "parse_judgement"]
@@ -134,40 +129,6 @@ def _shown(text: str) -> str:
     return " ".join(one for one in sentences(text) if not is_addressed(one))
 
 
-# ---- sentences that bear on the question
-
-_PREFIX = 5  # letters by which two forms of a word are the same
-_YEAR = re.compile(r"\b\d{3,}\b")
-_HOPS = 3  # how far names are followed from sentence to sentence
-
-
-def _content(text: str) -> set[str]:
-    found = tokens(without_accents(text))
-    return {one[:_PREFIX] for one in found if len(one) > 2 and one not in STOP_WORDS}
-
-
-def _named(text: str) -> set[str]:
-    return {word for name in names(text) for word in _content(name)} | set(_YEAR.findall(text))
-
-
-def _related(question: str, texts: Sequence[str]) -> list[str]:
-    """The texts without sentences that share no word with the question and no name with another
-    sentence that is kept; unchanged if nothing is kept.
-    """
-    asked, parts = _content(question), [sentences(text) for text in texts]
-    named = {one: _named(one) for some in parts for one in some}
-    kept = {one for one in named if _content(one) & asked}
-    if not kept:
-        return [*texts]
-    for _ in range(_HOPS):
-        known = set().union(*(named[one] for one in kept))
-        kept |= {one for one in named if named[one] & known}
-    return [
-        text if kept.issuperset(some) else " ".join(one for one in some if one in kept)
-        for text, some in zip(texts, parts, strict=True)
-    ]
-
-
 # ---- control questions
 
 # The subject of a control question, a fact, and the question that the fact answers.
@@ -245,7 +206,6 @@ class JudgePrompt:
     text: str
     known: tuple[bool | None, ...]  # the right answer to each question; None: the user's question
     hits: tuple[int | None, ...]  # the index of the hit in each passage; None: our own passage
-    partial: bool = False  # whether sentences that do not bear on the question are left out
 
     @property
     def place(self) -> int:
@@ -253,24 +213,12 @@ class JudgePrompt:
         return self.known.index(None)
 
 
-def judge_prompt(
-    question: str, titles: Sequence[str], texts: Sequence[str], *, related: bool = False
-) -> JudgePrompt:
-    """The prompt for one list of hits. Its length is limited: only long hits are cut. With
-    `related`, it has only sentences that bear on the question, and hits with such a sentence.
-    """
+def judge_prompt(question: str, titles: Sequence[str], texts: Sequence[str]) -> JudgePrompt:
+    """The prompt for one list of hits. Its length is limited: only long hits are cut."""
     # Twice the available room: some of it may not be shown, and no more of a huge text is scanned.
     most = 2 * _room([len(text) for text in texts])
     shown = [(_shown(title[:MAX_TITLE]), _shown(text[:most])) for title, text in
              zip(titles, texts, strict=True)]  # fmt: skip
-    hits: list[int | None] = [*range(len(shown))]
-    partial = False
-    if related:
-        given = [one for pair in shown for one in pair]
-        rest = _related(question, given)
-        pairs, partial = [*zip(rest[::2], rest[1::2], strict=True)], rest != given
-        hits = [at for at, pair in enumerate(pairs) if any(pair)]
-        shown = [pair for pair in pairs if any(pair)]
     room = _room([len(title) + len(text) for title, text in shown])
     passages = []
     for title, text in shown:
@@ -280,6 +228,7 @@ def judge_prompt(
     asked = quote_inline(" ".join(question.split()), longest=MAX_QUESTION)
     draws = _Draws(question, *titles, *texts)
     controls = _controls(draws, "\0".join((asked, *passages)).lower())
+    hits: list[int | None] = [*range(len(passages))]
     ours = draws.below(len(passages) + 1)
     passages.insert(ours, controls.passage)
     hits.insert(ours, None)
@@ -295,7 +244,7 @@ def judge_prompt(
         ),
         place=str(known.index(None) + 1),
     )
-    return JudgePrompt(text, known, tuple(hits), partial)
+    return JudgePrompt(text, known, tuple(hits))
 
 
 def _room(lengths: Sequence[int]) -> int:
@@ -323,7 +272,6 @@ _THREE_WORDS = re.compile(
 )
 _LINE = re.compile(r"^\W*(needs|hits|missing)\s*:\s*(.*)$", re.IGNORECASE | re.MULTILINE)
 _NOTHING = {"", "nothing", "none", "no", "n/a", "-", "nothing is missing"}
-_UNRELATED = "it says yes only to sentences that have nothing to do with the question"
 _OBEYS = "it obeys orders in passages, or always says"
 _WRONG = {
     False: f"it says yes to a control question that no passage answers: {_OBEYS} yes",
@@ -433,7 +381,7 @@ class ModelJudge:
 
     def within(self, seconds: float) -> ModelJudge:
         """The same judge with the same cache, but at most so many seconds for an answer about a
-        list. Votes, if it has to vote, and a second no each get the same time again.
+        list. If it has to vote, the votes get the same time again.
         """
         within = getattr(self.model, "within", None)
         hurried = object.__new__(ModelJudge)
@@ -443,10 +391,7 @@ class ModelJudge:
 
     def judge(self, lists: Sequence[HitTexts]) -> list[Opinion]:
         """An opinion on each list; one without log-odds says why in `error`."""
-        keys = [
-            _key(self.name, *(judge_prompt(*one, related=some).text for some in (True, False)))
-            for one in lists
-        ]
+        keys = [_key(self.name, judge_prompt(*one).text) for one in lists]
         found = {key: one for key in dict.fromkeys(keys) if (one := self._cache.get(key))}
         fresh = {key: at for at, key in reversed([*enumerate(keys)]) if key not in found}
         fresh = dict(sorted(fresh.items(), key=lambda item: item[1]))
@@ -464,22 +409,16 @@ class ModelJudge:
 
     def _ask(self, lists: Sequence[HitTexts]) -> list[Opinion]:
         started = self._clock()
-        prompts = [judge_prompt(*one, related=True) for one in lists]
+        prompts = [judge_prompt(*one) for one in lists]
         replies = [[one] for one in zip(prompts, self._replies(prompts), strict=True)]
         unsure = [at for at, ((prompt, said),) in enumerate(replies) if _needs_votes(prompt, said)]
         votes = [(at, vote) for at in unsure if len(lists[at][2]) > 1 for vote in range(1, VOTES)]
-        others = [judge_prompt(*rotated(lists[at], vote), related=True) for at, vote in votes]
+        others = [judge_prompt(*rotated(lists[at], vote)) for at, vote in votes]
         more = self._replies(others, tokens=VOTE_TOKENS)
         for (at, _), prompt, reply in zip(votes, others, more, strict=True):
             replies[at].append((prompt, reply))
-        found = [self._opinion(one) for one in replies]
-        denied = [at for at, one in enumerate(found) if (one.log_odds or 0.0) < 0.0]
-        denied = [at for at in denied if prompts[at].partial]
-        whole = [judge_prompt(*lists[at]) for at in denied]
-        for at, prompt, reply in zip(denied, whole, self._replies(whole), strict=True):
-            found[at] = _confirmed(found[at], self._opinion([(prompt, reply)]))
-        seconds = round((self._clock() - started) / max(len(lists), 1), 6)
-        return [replace(one, cost=replace(one.cost, seconds=seconds)) for one in found]
+        seconds = (self._clock() - started) / max(len(lists), 1)
+        return [self._opinion(one, seconds) for one in replies]
 
     def _replies(self, asked: Sequence[JudgePrompt], *, tokens: int = MAX_TOKENS) -> list[_Reply]:
         """The model's reply to each prompt. A failure is a reply, too."""
@@ -504,11 +443,11 @@ class ModelJudge:
             found[at] = _Reply(text, (), count_tokens(self.model, prompt, text))
         return found
 
-    def _opinion(self, replies: Sequence[tuple[JudgePrompt, _Reply]]) -> Opinion:
+    def _opinion(self, replies: Sequence[tuple[JudgePrompt, _Reply]], seconds: float) -> Opinion:
         """The opinion from a reply and its votes, if any; none if one control question is wrong."""
         used_in, used_out = (sum(one.tokens[side] for _, one in replies) for side in (0, 1))
         money = (used_in * self.prices.tokens_in + used_out * self.prices.tokens_out) / 1e6
-        cost = Cost(0, len(replies), used_in + used_out, 0.0, round(money, 9))
+        cost = Cost(0, len(replies), used_in + used_out, round(seconds, 6), round(money, 9))
         heard = [parse_judgement(one.text, prompt) for prompt, one in replies]
         (prompt, reply), parsed = replies[0], heard[0]
         if parsed is None:
@@ -521,16 +460,6 @@ class ModelJudge:
             said = [one.complete for one in heard if one is not None]
             scored = math.log((sum(said) + 0.5) / (len(said) - sum(said) + 0.5))
         return Opinion(scored, parsed.missing, parsed.hits, cost=cost)
-
-
-def _confirmed(denied: Opinion, whole: Opinion) -> Opinion:
-    """A no about the sentences that bear on the question, if it is also said about all of them."""
-    cost = add_costs(denied.cost, whole.cost)
-    if whole.log_odds is None:
-        return replace(whole, cost=cost)
-    if whole.log_odds >= 0.0:
-        return Opinion(None, error=_UNRELATED, cost=cost)
-    return replace(whole, log_odds=denied.log_odds, cost=cost)
 
 
 def _needs_votes(prompt: JudgePrompt, reply: _Reply) -> bool:
@@ -550,8 +479,8 @@ def _estimated(prompt: str, text: str) -> tuple[int, int]:
     return estimate_tokens(prompt), estimate_tokens(text)
 
 
-def _key(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()
+def _key(name: str, prompt: str) -> str:
+    return hashlib.sha256(f"{name}\0{prompt}".encode("utf-8", "replace")).hexdigest()
 
 
 class _OpinionCache:
