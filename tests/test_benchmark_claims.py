@@ -425,4 +425,4 @@ def test_a_part_of_a_city_and_one_of_two_directors_state_nothing_sure() -> None:
         page("Plum Hill", "Plum Hill is the largest plum collection in China."),
     )
     kinds = ("country", "director", "largest plum collection")
-    assert not [one for one in found if one[1] in kinds and one[0] != "Plum Hill"]
+    assert not [one for one in found if one[1] in kinds]
