@@ -65,6 +65,14 @@ def test_the_model_is_tuned_and_writes_until_the_time_is_over(tmp_path, monkeypa
     assert f"{len(rows):,} cases" in capsys.readouterr().out
 
 
+def test_without_a_group_to_write_like_there_is_a_clear_error(tmp_path, capsys):
+    groups = tmp_path / "groups.jsonl"
+    save_rows([replace(LEASE, part="test")], groups)
+    arguments = ["write", str(groups), "--model", "no.gguf", "--out", str(tmp_path / "out.jsonl")]
+    assert asked_questions.main(arguments) == 2
+    assert "no group of part learn" in capsys.readouterr().err
+
+
 def rows_of(*numbers: int) -> list[dict[str, object]]:
     case = case_of("everyday/people", case_text(LEASE))
     assert case is not None

@@ -207,7 +207,7 @@ def _reason_against(one: AskedQuestion) -> str:
 # ---- files
 
 
-STEPS = "the steps are groups, ask, judge, keep: each reads what the ones before it wrote"
+STEPS = "the steps are groups, ask, judge, keep, or groups, write: each reads what came before it"
 
 
 def _rows(path: Path, make: Callable[[Any], T]) -> list[T]:

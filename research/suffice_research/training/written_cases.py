@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from suffice_research.training.asked_data import Document, Group, WrittenCase
+from suffice.errors import InputError
+from suffice_research.training.asked_data import STEPS, Document, Group, WrittenCase
 from suffice_research.training.asked_model import (
     DEVICE,
     AskingModel,
@@ -88,8 +89,8 @@ def write_all(
         torch.backends.cuda.matmul.allow_tf32 = True
         torch.backends.cuda.enable_cudnn_sdp(False)  # it re-initializes for every shape
     torch.manual_seed(tuning.seed)
-    model = load_model(open_gguf(path))
     sources = _Sources(groups, np.random.default_rng(tuning.seed))
+    model = load_model(open_gguf(path))
     tune(model, similar_length(sources.examples(model), tuning), tuning)
     if DEVICE == "cuda":
         model.decoder.to(torch.bfloat16)
@@ -104,6 +105,8 @@ class _Sources:
         own = [one for one in learn if one.source.startswith("everyday")]
         public = [one for one in learn if not one.source.startswith("everyday")]
         self.draw, self.kinds = draw, [some for some in (own, public) if some]
+        if not self.kinds:
+            raise InputError("there is no group of part learn to write like", hint=STEPS)
 
     def group(self) -> Group:
         kind = self.kinds[int(self.draw.random() >= EVERYDAY) % len(self.kinds)]
