@@ -222,8 +222,8 @@ def _rows(path: Path, make: Callable[[Any], T]) -> list[T]:
     return found
 
 
-def save_rows(rows: Iterable[Group | AskedQuestion | WrittenCase], path: Path) -> None:
-    """Write rows one by one, so that earlier ones remain if a later one fails."""
+def save_rows(rows: Iterable[Any], path: Path) -> None:
+    """Write data classes as rows one by one, so that earlier ones remain if a later one fails."""
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(asdict(row)) + "\n")

@@ -9,6 +9,11 @@
     keep     write the questions with a confident judgement to `research/asked`
     write    tune the model on groups, and let it write whole cases: questions with documents (GPU)
 
+    passages       single passages to ask about, and questions to tune on
+    ask-passages   tune the model, let it ask about single passages and answer its own questions,
+                   and word chains of questions as one (GPU)
+    keep-passages  write the questions that it answered as it meant to `research/asked`
+
 The model is Qwen2.5-Coder-1.5B-Instruct as a GGUF file (Q4_K_M, Apache-2.0). The GPU steps need
 numpy, torch and tokenizers.
 """
@@ -71,6 +76,67 @@ def _keep(args: argparse.Namespace) -> None:
     print(f"{save_kept(kept, args.out or data.ASKED)}: {len(kept):,} questions")
 
 
+def _passages(args: argparse.Namespace) -> None:
+    from suffice_research.training import passage_questions as singles
+    from suffice_research.training import reader_data as data
+
+    cases = data.load_cases(args.data, [data.EVERYDAY])
+    asked, _ = data.asked_cases(data.ASKED, cases)
+    chains = list(singles.known_chains(data.learned_chains(args.data)))
+    known = [*singles.known_questions([*cases, *asked]), *chains]
+    args.out.mkdir(parents=True, exist_ok=True)
+    passages = singles.passages_to_ask(cases, data.shown_passages(cases))
+    for name, rows in (
+        ("passages", passages),
+        ("known", [one for one in known if isinstance(one, singles.KnownQuestion)]),
+        ("chains", [one for one in chains if isinstance(one, singles.KnownChain)]),
+    ):
+        save_rows(rows, args.out / f"{name}.jsonl")
+        print(f"{len(rows):,} {name}")
+
+
+def _ask_passages(args: argparse.Namespace) -> None:
+    from suffice_research.training import passage_questions as singles
+    from suffice_research.training.asked_model import Tuning
+    from suffice_research.training.passage_model import tuned_model
+
+    passages, known, chains = (
+        singles.load_rows(args.folder / f"{name}.jsonl", kind)
+        for name, kind in (
+            ("passages", singles.SinglePassage),
+            ("known", singles.KnownQuestion),
+            ("chains", singles.KnownChain),
+        )
+    )
+    args.out.mkdir(parents=True, exist_ok=True)
+    tuning = Tuning(args.seconds, rate=2e-5, asking=1.0, tokens=12288, longest=600)
+    model = tuned_model(args.model, known, chains, tuning)
+    asked = args.out / "asked.jsonl"
+    save_rows(model.ask_all(passages, args.asking), asked)
+    linked = singles.chain_questions(passages, singles.load_rows(asked, singles.PassageQuestion))
+    print(f"{len(linked):,} chains", flush=True)
+    save_rows(model.word_chains(linked, args.wording), args.out / "worded.jsonl")
+
+
+def _keep_passages(args: argparse.Namespace) -> None:
+    from suffice_research.training import passage_questions as singles
+    from suffice_research.training import reader_data as data
+
+    known = {normalize_words(case.question) for case in data.load_cases(args.data, [data.EVERYDAY])}
+    passages = singles.load_rows(args.folder / "passages.jsonl", singles.SinglePassage)
+    asked = singles.load_rows(args.asked / "asked.jsonl", singles.PassageQuestion)
+    chains = singles.load_rows(args.asked / "worded.jsonl", singles.AskedChain)
+    for name, (rows, counts) in {
+        "passages": singles.keep_questions(asked, passages, known),
+        "worded": singles.keep_chains(chains, passages, known),
+    }.items():
+        for reason, count in sorted(counts.items()):
+            print(f"{reason:34} {count:7,}")
+        path = (args.out or data.ASKED) / f"{name}.jsonl.gz"
+        singles.save_compressed(rows, path)
+        print(f"{path}: {len(rows):,} questions")
+
+
 def _write(args: argparse.Namespace) -> None:
     from suffice_research.training import asked_model as model
     from suffice_research.training import written_cases
@@ -82,7 +148,8 @@ def _write(args: argparse.Namespace) -> None:
 
 STEPS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "groups": _groups, "ask": _ask, "judge": _judge, "keep": _keep,
-    "write": _write,
+    "write": _write, "passages": _passages, "ask-passages": _ask_passages,
+    "keep-passages": _keep_passages,
 }  # fmt: skip
 
 
@@ -91,21 +158,31 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     steps = parser.add_subparsers(dest="step", required=True)
-    groups, ask, judge, keep, write = (steps.add_parser(name) for name in STEPS)
-    for one in (groups, keep):
+    groups, ask, judge, keep, write, passages, ask_passages, keep_passages = (
+        steps.add_parser(name) for name in STEPS
+    )
+    for one in (groups, keep, passages, keep_passages):
         one.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     for one in (ask, judge, keep, write):
         one.add_argument("groups", type=Path, help="what the step groups wrote")
     judge.add_argument("asked", type=Path, help="what the step ask wrote")
     keep.add_argument("judged", type=Path, help="what the step judge wrote")
-    for one, seconds in ((ask, 200.0), (judge, 110.0), (write, 170.0)):
+    for one in (ask_passages, keep_passages):
+        one.add_argument("folder", type=Path, help="what the step passages wrote")
+    keep_passages.add_argument("asked", type=Path, help="what the step ask-passages wrote")
+    for one, seconds in ((ask, 200.0), (judge, 110.0), (write, 170.0), (ask_passages, 120.0)):
         one.add_argument("--model", type=Path, required=True, help="a GGUF file")
         one.add_argument("--seconds", type=float, default=seconds, help="of each tuning")
     ask.add_argument("--most", type=int, default=GROUPS_ASKED, help="groups to ask about")
     write.add_argument("--writing", type=float, default=150.0, help="seconds of writing")
+    ask_passages.add_argument("--asking", type=float, default=260.0, help="seconds of asking")
+    ask_passages.add_argument("--wording", type=float, default=60.0, help="seconds for chains")
     for one in (groups, ask, judge, write):
         one.add_argument("--out", type=Path, required=True, help="a .jsonl file")
-    keep.add_argument("--out", type=Path, help="a folder; otherwise research/asked")
+    for one in (passages, ask_passages):
+        one.add_argument("--out", type=Path, required=True, help="a folder")
+    for one in (keep, keep_passages):
+        one.add_argument("--out", type=Path, help="a folder; otherwise research/asked")
     return parser
 
 

@@ -249,6 +249,12 @@ def _musique(data: Path) -> Iterator[Case]:
         )  # fmt: skip
 
 
+def learned_chains(data: Path) -> list[Any]:
+    """MuSiQue's rows of part `learn`, with their decompositions."""
+    rows = _json(data / "musique/musique.json")
+    return [row for row in rows if part_of("musique", row["id"]) == LEARN]
+
+
 def _squad(data: Path) -> Iterator[Case]:
     for article in _json(data / "squad2/dev.json.gz")["data"]:
         title = article["title"].replace("_", " ")
