@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from suffice_research.training.reader_lists import (
+    COLON,
     Pack,
+    _windows,
     collate,
     draw_lists,
     draw_pair,
@@ -68,7 +70,19 @@ def test_the_same_seed_draws_the_same_lists_as_ever(tmp_path):
         assert any(getattr(hit, kind) for hit in hits), kind
     assert any(hit.cut != (0, 0) for hit in hits)
     assert any(len(hit.passages) > 1 for hit in hits)
-    assert found.hexdigest() == "8db0b9c278b4d21deac587bbcb6f8ef55fa2a3639e98082efc283b704fb0cf0f"
+    assert found.hexdigest() == "92756bdb5c685a871bd7124a0458d56e3754ccf47e1cc47aa87151438bdac95e"
+
+
+def test_reader_and_teacher_read_the_same_tokens(tmp_path):
+    """An order before a text stands behind its title for both."""
+    made = made_pack(tmp_path / "pack.npz")
+    for listed in draw_lists(made, pools(made), 256, np.random.default_rng(6)):
+        for hit in listed.hits:
+            title, text = hit_tokens(made, hit)
+            (ids, _, _), *_ = _windows(made, listed, hit)
+            shown = ids[len(listed.question) + 2 : -1]
+            whole = [*title, *[COLON] * bool(title), *text]
+            assert shown == whole[: len(shown)]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"text"])

@@ -68,10 +68,10 @@ def test_the_teacher_reads_question_title_and_text_and_answers_for_each_hit(
 
 
 def test_what_the_teacher_said_is_found_again_for_the_same_lists(packed, taught):
-    found, pack_ = TeacherLabels(taught), Pack(packed)
-    pools = pools_of(pack_)
+    pack_ = Pack(packed)
+    found = TeacherLabels(taught, pack_)
     for step in range(len(found)):
-        lists = found.draw(pack_, pools, step)
+        lists = found.draw(step)
         assert all(len(one.taught) == len(one.hits) + 1 for one in lists)
         assert all(0 <= min(one.taught) <= max(one.taught) <= 1 for one in lists)
     batch = collate(pack_, lists, np.random.default_rng(0))
@@ -92,10 +92,10 @@ def test_a_file_that_is_no_pack_ends_the_command(taught, name, capsys):
 
 
 def test_lists_of_another_pack_are_refused(packed, taught):
-    found = TeacherLabels(taught)
+    found = TeacherLabels(taught, Pack(packed))
     found.sizes = found.sizes + 1
     with pytest.raises(SystemExit, match="other lists"):
-        found.draw(Pack(packed), pools_of(Pack(packed)), 0)
+        found.draw(0)
 
 
 def test_a_teacher_moves_the_targets_only_of_lists_that_it_has_read():
@@ -106,7 +106,8 @@ def test_a_teacher_moves_the_targets_only_of_lists_that_it_has_read():
     torch.testing.assert_close(found, torch.tensor(expected))
 
 
-def test_training_takes_two_of_three_batches_from_the_teacher(packed, taught):
-    batches = iter(reader_training._Batches(Pack(packed), 8, 4, 0, TeacherLabels(taught)))
+def test_training_takes_every_second_batch_from_the_teacher(packed, taught):
+    pack_ = Pack(packed)
+    batches = iter(reader_training._Batches(pack_, 8, 4, 0, TeacherLabels(taught, pack_)))
     read = [bool((one["taught_complete"] >= 0).all()) for one in batches]
-    assert read == [False, True, True, False]
+    assert read == [False, True, False, True]

@@ -115,9 +115,9 @@ def test_without_labels_the_teacher_decides(tmp_path, tokenizer):  # noqa: F811
     np.savez(
         tmp_path / "taught.npz", seed=2, windows=16, lists=list(map(len, sizes)), sizes=flat, p=p
     )
-    found = TeacherLabels(tmp_path / "taught.npz")
-    assert {one.complete for one in found.draw(packed, pools, 0)} == {True, False}
-    for one in found.draw(packed, pools, 1):
+    found = TeacherLabels(tmp_path / "taught.npz", packed)
+    assert {one.complete for one in found.draw(0)} == {True, False}
+    for one in found.draw(1):
         assert one.complete
         assert not any(hit.needed for hit in one.hits)
         assert (one.answer, one.count, len(one.answers)) == (-1, 0, 0)

@@ -63,8 +63,9 @@ STACK_SOURCES = ("everyday/bare_facts",)  # only for the gate, which sees few su
 EVERYDAY, ASKED, WRITTEN_CASES = (
     Path(__file__).resolve().parents[2] / name for name in ("everyday", "asked", "written")
 )
-# By a language model; by hand: from look-alikes, from several documents or from too few.
-ASKED_FILES = ("questions", "mirrored", "chained")
+# By hand: from look-alikes, from several documents or from too few. By a language model: about
+# groups, about single passages, and two of these in one.
+ASKED_FILES = ("mirrored", "chained", "questions", "passages", "worded")
 NAMED = (5, 0.9)  # for names: minimum count and share capitalized inside sentences
 RETRIEVED = 24  # BM25 hits kept per question
 SEARCHED = 3 * RETRIEVED  # before removing those that may not be shown

@@ -75,7 +75,8 @@ TRIES = 1000  # draws in a row that may add no list
 WEIGHTS: Mapping[str, float] = {
     "everyday": 0.19, "hotpotqa": 0.1, "2wiki": 0.05, "musique": 0.03, "squad2": 0.11,
     "policyqa": 0.04, "entailmentbank": 0.02, "strategyqa": 0.02, "hover": 0.015, "tatqa": 0.025,
-    "multihop_rag": 0.025, SENTENCES: 0.07, "mirrored": 0.185, "chained": 0.13,
+    "multihop_rag": 0.025, SENTENCES: 0.07, "mirrored": 0.185, "chained": 0.13, "passages": 0.5,
+    "worded": 0.03,
 }  # fmt: skip
 # The sources whose labels are a language model's, often wrong: only a teacher's word counts.
 UNLABELLED: Mapping[str, float] = {WRITTEN: 0.7, "questions": 0.3}
@@ -547,9 +548,18 @@ def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Int
     """(ids, evidence of each token, answer of each token) for each window of a hit."""
     text, marks, answer = _title_row(listed, hit)
     known = len(listed.evidence) > 0
+    unmarked = 0 if known else -1
+
+    def add(ids: Sequence[int]) -> None:
+        """Tokens that are no part of the passages."""
+        text.extend(ids)
+        marks.extend([unmarked] * len(ids))
+        answer.extend([0] * len(ids))
+
+    add(hit.before)
     for number, passage in enumerate(hit.passages):
         ids = renamed(pack.row("texts", passage), hit.renames).tolist()
-        mark, place = [0 if known else -1] * len(ids), [0] * len(ids)
+        mark, place = [unmarked] * len(ids), [0] * len(ids)
         for where, start, end in listed.evidence.tolist():
             if where == passage and hit.needed:
                 mark[start:end] = [1] * (end - start)
@@ -559,9 +569,7 @@ def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Int
         text += _kept(hit, number, ids)
         marks += _kept(hit, number, mark)
         answer += _kept(hit, number, place)
-    text = [*hit.before, *text, *hit.behind]
-    marks = [0 if known else -1] * len(hit.before) + marks + [0 if known else -1] * len(hit.behind)
-    answer = [0] * len(hit.before) + answer + [0] * len(hit.behind)
+    add(hit.behind)
     head = [CLS, *listed.question.tolist(), SEP]
     room = WINDOW - len(head) - 1
     found = []

@@ -49,7 +49,7 @@ JUDGED = ((LEARN, "learn"), (TEST, "test"), (UNSEEN, "unseen"))
 FROM_BASE = {"words", "positions", "types", "norm", "pair", "joint"}
 WARM_STEPS = 120
 SMOOTHING = 0.03  # of the labels
-HARD_STEPS = 3  # one step in so many has labels only, the others have what the teacher has read
+HARD_STEPS = 2  # one step in so many has labels only, the others have what the teacher has read
 LABELLED_STEPS = 3  # of those, one in so many has labels, too
 TAUGHT = 0.6  # weight of the teacher's word beside the label
 RELEVANCE_STEPS = 3  # the cross-encoder runs at one step in so many: it takes a third of a step
@@ -77,7 +77,8 @@ class TeacherLabels:
     is the label.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, pack: Pack) -> None:
+        self.pack, self.pools = pack, pools_of(pack)
         with np.load(path) as file:
             self.seed, self.windows = int(file["seed"]), int(file["windows"])
             self.lists, self.sizes = file["lists"], file["sizes"]  # per step; values per list
@@ -88,10 +89,10 @@ class TeacherLabels:
     def __len__(self) -> int:
         return len(self.lists)
 
-    def draw(self, pack: Pack, pools: Mapping[str, np.ndarray], step: int) -> list[HitList]:
-        weights = taught_weights(pools, step)
+    def draw(self, step: int) -> list[HitList]:
+        weights = taught_weights(self.pools, step)
         lists = draw_lists(
-            pack, pools, self.windows, np.random.default_rng([self.seed, step]), weights
+            self.pack, self.pools, self.windows, np.random.default_rng([self.seed, step]), weights
         )
         first, end = self.firsts[step : step + 2].tolist()
         if [len(one.hits) + 1 for one in lists] != self.sizes[first:end].tolist():
@@ -129,14 +130,17 @@ class _Batches(IterableDataset):  # type: ignore[misc]
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
         for step in range(worker, self.steps, workers):
             draw = np.random.default_rng([self.seed, step])
-            yield tensors(collate(self.pack, self._lists(step, draw), draw))
+            if self.taught is None or step % HARD_STEPS == 0:
+                lists = draw_lists(self.pack, self.pools, self.windows, draw)
+                yield tensors(collate(self.pack, lists, draw))
+            else:
+                lists = self._taught(self.taught, draw)
+                yield tensors(collate(self.taught.pack, lists, draw))
 
-    def _lists(self, step: int, draw: np.random.Generator) -> list[HitList]:
-        if self.taught is None or step % HARD_STEPS == 0:
-            return draw_lists(self.pack, self.pools, self.windows, draw)
+    def _taught(self, taught: TeacherLabels, draw: np.random.Generator) -> list[HitList]:
         lists: list[HitList] = []
         while sum(max(len(one.hits), 2) for one in lists) < self.windows:
-            lists += self.taught.draw(self.pack, self.pools, int(draw.integers(len(self.taught))))
+            lists += taught.draw(int(draw.integers(len(taught))))
         return lists
 
 
@@ -387,6 +391,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("pack", type=Path)
     parser.add_argument("--minilm", type=Path, nargs="+", required=True)
     parser.add_argument("--taught", type=Path, help="what `reader_teacher` has written")
+    parser.add_argument(
+        "--taught-pack", type=Path, help="the pack that the teacher has read, if it is another"
+    )
     parser.add_argument("--start", type=Path, nargs="*", help="student-N.npz of an earlier run")
     parser.add_argument(
         "--average", type=Path, nargs="*", default=[],
@@ -406,6 +413,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.backends.cuda.enable_cudnn_sdp(False)  # it re-initializes for every shape
     try:
         pack = Pack(args.pack)
+        read = Pack(args.taught_pack) if args.taught_pack else pack
     except ValueError as error:
         parser.error(str(error))
     minilm = weights_of(args.minilm)
@@ -415,7 +423,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         student.load_state_dict(weights_of(args.start), strict=False)
     train(
         student, pack, steps=args.steps, windows=args.windows, rate=args.rate, seed=args.seed,
-        limit_s=args.limit, base=base, taught=TeacherLabels(args.taught) if args.taught else None,
+        limit_s=args.limit, base=base, taught=TeacherLabels(args.taught, read) if args.taught else None,
         workers=args.workers,
     )  # fmt: skip
     if args.average:
