@@ -80,9 +80,9 @@ from suffice_research.judge_orders import (
     insert,
 )
 from suffice_research.local_model import serve_gguf
+from suffice_research.training.cases import TEST
 from suffice_research.training.gate_data import GateData
 from suffice_research.training.promise import check_promise
-from suffice_research.training.reader_data import TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
 EVERYDAY, WIKIPEDIA, COVID = "everyday", "Wikipedia", "COVID-QA"

@@ -25,7 +25,7 @@ from suffice_research.training.answers import (
     probabilities,
     save_weights,
 )
-from suffice_research.training.reader_data import EVERYDAY, everyday_cases
+from suffice_research.training.cases import EVERYDAY, everyday_cases
 
 
 def answered(n: int, *, seed: int = 0, source: str = "colours") -> list[AnsweredList]:

@@ -22,13 +22,10 @@ from suffice_research.training.asked_data import (
     save_rows,
 )
 from suffice_research.training.asked_questions import main
+from suffice_research.training.cases import EVERYDAY, Case, Passage, everyday_cases
 from suffice_research.training.reader_data import (
     ASKED,
-    EVERYDAY,
-    Case,
-    Passage,
     asked_cases,
-    everyday_cases,
     hide_judged,
     number_passages,
     search_sources,
@@ -118,9 +115,9 @@ def test_a_long_file_is_compressed_and_the_same_each_time(tmp_path, monkeypatch)
 
 
 def test_a_step_without_the_one_before_it_is_an_error_with_a_hint(tmp_path, capsys, monkeypatch):
-    from suffice_research.training import reader_data
+    from suffice_research.training import cases
 
-    monkeypatch.setattr(reader_data, "SOURCES", {})
+    monkeypatch.setattr(cases, "SOURCES", {})
     missing = str(tmp_path / "groups.jsonl")
     assert main(["keep", missing, missing, "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
     assert "groups.jsonl does not exist" in (printed := capsys.readouterr().err)

@@ -17,18 +17,8 @@ from suffice.errors import InputError
 from suffice.evaluation.searching import RetrievedQuestion
 from suffice.types import Document, Evidence, Hit, Question
 from suffice_research.controlled import controlled_collection
-from suffice_research.training import gate_data, reader_data, sources
-from suffice_research.training.gate_data import (
-    DRAWN_HITS,
-    GateData,
-    drawn_list,
-    join_hits,
-    one_sentence_each,
-    vary_hits,
-    with_file_names,
-    without_titles,
-)
-from suffice_research.training.reader_data import (
+from suffice_research.training import cases, gate_data, sources
+from suffice_research.training.cases import (
     EVERYDAY,
     LEARN,
     PARTS,
@@ -38,6 +28,16 @@ from suffice_research.training.reader_data import (
     Case,
     Passage,
     Span,
+)
+from suffice_research.training.gate_data import (
+    DRAWN_HITS,
+    GateData,
+    drawn_list,
+    join_hits,
+    one_sentence_each,
+    vary_hits,
+    with_file_names,
+    without_titles,
 )
 from suffice_research.training.sources import ProgressLog
 
@@ -196,7 +196,7 @@ def everyday(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GateData]:
     for name in ("home_texts", "commerce"):  # the first is of a domain that nothing learns from
         shutil.copy(EVERYDAY / f"{name}.jsonl", folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader_data, "SOURCES", {})
+        patch.setattr(cases, "SOURCES", {})
         patch.setattr(gate_data, "EVERYDAY", folder)
         small = partial(controlled_collection, documents=80)
         patch.setattr(sources, "controlled_collection", small)
@@ -254,7 +254,7 @@ def test_an_unknown_set_and_an_absent_folder_are_told(
     with pytest.raises(InputError, match="does not exist") as caught:
         GateData(tmp_path / "nowhere", say=ProgressLog())
     assert "--data" in caught.value.hint
-    monkeypatch.setattr(reader_data, "SOURCES", {})
+    monkeypatch.setattr(cases, "SOURCES", {})
     with pytest.raises(InputError, match="no data set is named 'musik'") as caught:
         GateData(tmp_path, only=("musik",), say=ProgressLog())
     assert "everyday" in caught.value.hint

@@ -18,7 +18,7 @@ from suffice.evaluation.study import Study
 from suffice.gate.extraction import Encoders
 from suffice.gate.gate import Gate
 from suffice_research.controlled import controlled_collection
-from suffice_research.training import reader_data
+from suffice_research.training import cases
 from suffice_research.training.familiarity import GatesOfSets
 from suffice_research.training.gate import main, train_gate
 from suffice_research.training.gate_data import draw_lists
@@ -89,7 +89,7 @@ def test_what_is_not_there_cannot_be_learned_from(
     words: list[str], says: str, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "hotpot" in words:  # without the other data sets, which are looked for first
-        monkeypatch.setattr(reader_data, "SOURCES", {})
+        monkeypatch.setattr(cases, "SOURCES", {})
     assert main(["--data", str(tmp_path), "--preset", "fast", *words]) == 2
     printed = capsys.readouterr().err
     assert says in printed

@@ -133,6 +133,11 @@ def test_a_study_is_as_old_as_the_code_that_it_runs() -> None:
     assert "unknown age" in freshness_line(["loop"], "", module)
 
 
+def test_no_run_is_older_because_the_data_of_the_reader_is_packed_differently() -> None:
+    packing = {f"suffice_research.training.{name}" for name in ("reader_data", "reader_lists")}
+    assert not [one.name for one in STORED_RUNS if packing & needed_modules(one.module)]
+
+
 def test_a_run_is_as_old_as_the_models_that_it_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = "src/suffice/models/reader/manifest.json\nsrc/suffice/models/reader/pair.onnx\n"
     monkeypatch.setattr(freshness, "_git", lambda *_: changed)

@@ -11,6 +11,7 @@ from tests.tiny_gguf import tiny_tensors, write_gguf
 from suffice.errors import InputError
 from suffice_research.training import asked_questions
 from suffice_research.training.asked_data import save_rows
+from suffice_research.training.cases import Case, Passage, Span, shown_passages
 from suffice_research.training.passage_questions import (
     AskedChain,
     KnownChain,
@@ -25,7 +26,6 @@ from suffice_research.training.passage_questions import (
     load_rows,
     passages_to_ask,
 )
-from suffice_research.training.reader_data import Case, Passage, Span, shown_passages
 
 INFERNO = SinglePassage(
     "a",
@@ -155,9 +155,9 @@ def test_a_wrong_row_is_a_clear_error(tmp_path):
 
 
 def test_kept_rows_are_what_reader_data_reads(tmp_path, monkeypatch):
-    from suffice_research.training import reader_data
+    from suffice_research.training import cases, reader_data
 
-    monkeypatch.setattr(reader_data, "load_cases", lambda *_: [lease()])
+    monkeypatch.setattr(cases, "load_cases", lambda *_: [lease()])
     folder = tmp_path / "folder"
     folder.mkdir()
     save_rows(passages_to_ask([lease()], shown_passages([lease()])), folder / "passages.jsonl")

@@ -12,8 +12,9 @@ from tests.tiny_gguf import tiny_tensors, write_gguf  # noqa: E402
 
 from suffice_research.training import reader_teacher, reader_training  # noqa: E402
 from suffice_research.training.asked_model import load_model  # noqa: E402
+from suffice_research.training.cases import Case, Passage  # noqa: E402
 from suffice_research.training.language_model import open_gguf  # noqa: E402
-from suffice_research.training.reader_data import Case, Passage, pack  # noqa: E402
+from suffice_research.training.reader_data import pack  # noqa: E402
 from suffice_research.training.reader_lists import Pack, collate, draw_lists  # noqa: E402
 from suffice_research.training.reader_training import TeacherLabels, pools_of  # noqa: E402
 

@@ -13,7 +13,7 @@ import pytest
 from suffice.gate.calibration import Platt
 from suffice.numeric import sigmoid
 from suffice.types import Hit
-from suffice_research.training.reader_data import STACK, TEST
+from suffice_research.training.cases import STACK, TEST
 from suffice_research.training.stop_calibration import (
     SearchPath,
     _along,

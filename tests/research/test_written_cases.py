@@ -17,7 +17,8 @@ from tests.tiny_gguf import tiny_tensors, write_gguf  # noqa: E402
 
 from suffice_research.training import asked_questions, written_cases  # noqa: E402
 from suffice_research.training.asked_data import save_rows  # noqa: E402
-from suffice_research.training.reader_data import Case, Passage, pack  # noqa: E402
+from suffice_research.training.cases import Case, Passage  # noqa: E402
+from suffice_research.training.reader_data import pack  # noqa: E402
 from suffice_research.training.reader_data import written_cases as load_written  # noqa: E402
 from suffice_research.training.reader_lists import UNLABELLED, WEIGHTS, WRITTEN, Pack, draw_lists  # noqa: E402
 from suffice_research.training.reader_training import (  # noqa: E402

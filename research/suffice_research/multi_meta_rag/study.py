@@ -56,7 +56,7 @@ from suffice_research.multi_meta_rag.published import OUTLETS_ELSEWHERE, publish
 from suffice_research.multi_meta_rag.systems import DEPTH, FilterBench, K, Results, SystemOutcome
 from suffice_research.papers import with_items
 from suffice_research.stage_timer import StageTimer
-from suffice_research.training.reader_data import TEST, part_of
+from suffice_research.training.cases import TEST, part_of
 
 __all__ = [
     "ANSWERED",

@@ -30,7 +30,7 @@ from suffice.storage import package_versions, sha256_of
 from suffice_research.local_model import usable_model
 from suffice_research.par_rag import tables
 from suffice_research.stage_timer import StageTimer
-from suffice_research.training.reader_data import TEST, part_of
+from suffice_research.training.cases import TEST, part_of
 
 __all__ = ["DATASETS_WITH_MODEL", "Unseen", "data_folder", "exemplar_words", "model_study"]
 

@@ -53,6 +53,7 @@ from suffice.gate.training import (
 )
 from suffice.numeric import log_odds_array, sigmoid
 from suffice.storage import package_versions
+from suffice_research.training.cases import TEST
 from suffice_research.training.gate import QUESTIONS as QUESTIONS_OF
 from suffice_research.training.gate import (
     collect_training,
@@ -61,7 +62,6 @@ from suffice_research.training.gate import (
     train_gate,
 )
 from suffice_research.training.gate_data import GateData
-from suffice_research.training.reader_data import TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
 __all__ = [

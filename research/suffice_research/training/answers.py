@@ -50,7 +50,7 @@ from suffice.gate.reader import (
 from suffice.numeric import sigmoid
 from suffice.storage import new_artefact, open_artefact, write_atomically
 from suffice.types import Document, FoundAnswer
-from suffice_research.training.reader_data import (
+from suffice_research.training.cases import (
     EVERYDAY,
     STACK,
     TEST,

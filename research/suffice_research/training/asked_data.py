@@ -1,8 +1,8 @@
 """Documents to ask about, and which questions of a language model to keep.
 
-A group is a question with its needed documents and look-alikes, from `reader_data`. A language
-model is tuned on the groups in part `learn`, asks further questions about their documents, and
-judges them: see `asked_model`. Nothing here needs torch or the data sets.
+A group is a question with its needed documents and look-alikes, from `cases`. A language model is
+tuned on the groups in part `learn`, asks further questions about their documents, and judges them:
+see `asked_model`. Nothing here needs torch or the data sets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from suffice.errors import InputError
 from suffice_research.training.sources import normalize_words
 
 if TYPE_CHECKING:
-    from suffice_research.training.reader_data import Case, Passage
+    from suffice_research.training.cases import Case, Passage
 
 T = TypeVar("T")
 

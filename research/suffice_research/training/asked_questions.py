@@ -1,7 +1,7 @@
 """Further questions for the reader, asked and judged by a language model:
 `python -m suffice_research.training.asked_questions STEP --help`.
 
-    groups   documents that belong together, from the cases of `reader_data`
+    groups   documents that belong together, from the cases of the data sets
     ask      tune the model on groups, and let it ask about their documents (GPU)
     judge    which documents each question needs, by a model tuned on the other half of the
              groups: a model that has memorized a group names its needed documents whatever
@@ -40,8 +40,9 @@ GROUPS_ASKED = 5632  # groups to ask about: 200 seconds on an H200
 
 def _groups(args: argparse.Namespace) -> None:
     from suffice_research.training import reader_data as data
+    from suffice_research.training.cases import EVERYDAY, load_cases
 
-    cases = data.load_cases(args.data, [data.EVERYDAY])
+    cases = load_cases(args.data, [EVERYDAY])
     cases, retrieved, shown = data.hide_judged(cases, data.search_sources(cases))
     groups = draw_groups(cases, retrieved, shown, data.number_passages(cases, retrieved))
     save_rows(groups, args.out)
@@ -65,27 +66,29 @@ def _judge(args: argparse.Namespace) -> None:
 
 
 def _keep(args: argparse.Namespace) -> None:
-    from suffice_research.training import reader_data as data
+    from suffice_research.training.cases import EVERYDAY, load_cases
+    from suffice_research.training.reader_data import ASKED
 
-    cases = data.load_cases(args.data, [data.EVERYDAY])
+    cases = load_cases(args.data, [EVERYDAY])
     known = {normalize_words(case.question) for case in cases}
     groups = {one.case: one for one in load_groups(args.groups)}
     kept, counts = keep_questions(load_questions(args.judged), groups, known)
     for reason, count in sorted(counts.items()):
         print(f"{reason:34} {count:6,}")
-    print(f"{save_kept(kept, args.out or data.ASKED)}: {len(kept):,} questions")
+    print(f"{save_kept(kept, args.out or ASKED)}: {len(kept):,} questions")
 
 
 def _passages(args: argparse.Namespace) -> None:
     from suffice_research.training import passage_questions as singles
-    from suffice_research.training import reader_data as data
+    from suffice_research.training.cases import EVERYDAY, learned_chains, load_cases, shown_passages
+    from suffice_research.training.reader_data import ASKED, asked_cases
 
-    cases = data.load_cases(args.data, [data.EVERYDAY])
-    asked, _ = data.asked_cases(data.ASKED, cases)
-    chains = list(singles.known_chains(data.learned_chains(args.data)))
+    cases = load_cases(args.data, [EVERYDAY])
+    asked, _ = asked_cases(ASKED, cases)
+    chains = list(singles.known_chains(learned_chains(args.data)))
     known = [*singles.known_questions([*cases, *asked]), *chains]
     args.out.mkdir(parents=True, exist_ok=True)
-    passages = singles.passages_to_ask(cases, data.shown_passages(cases))
+    passages = singles.passages_to_ask(cases, shown_passages(cases))
     for name, rows in (
         ("passages", passages),
         ("known", [one for one in known if isinstance(one, singles.KnownQuestion)]),
@@ -120,9 +123,10 @@ def _ask_passages(args: argparse.Namespace) -> None:
 
 def _keep_passages(args: argparse.Namespace) -> None:
     from suffice_research.training import passage_questions as singles
-    from suffice_research.training import reader_data as data
+    from suffice_research.training.cases import EVERYDAY, load_cases
+    from suffice_research.training.reader_data import ASKED
 
-    known = {normalize_words(case.question) for case in data.load_cases(args.data, [data.EVERYDAY])}
+    known = {normalize_words(case.question) for case in load_cases(args.data, [EVERYDAY])}
     passages = singles.load_rows(args.folder / "passages.jsonl", singles.SinglePassage)
     asked = singles.load_rows(args.asked / "asked.jsonl", singles.PassageQuestion)
     chains = singles.load_rows(args.asked / "worded.jsonl", singles.AskedChain)
@@ -132,7 +136,7 @@ def _keep_passages(args: argparse.Namespace) -> None:
     }.items():
         for reason, count in sorted(counts.items()):
             print(f"{reason:34} {count:7,}")
-        path = (args.out or data.ASKED) / f"{name}.jsonl.gz"
+        path = (args.out or ASKED) / f"{name}.jsonl.gz"
         singles.save_compressed(rows, path)
         print(f"{path}: {len(rows):,} questions")
 

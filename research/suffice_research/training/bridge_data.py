@@ -16,7 +16,7 @@ from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.storage import BadRecords
 from suffice.types import DocId, Document, Question
-from suffice_research.training.reader_data import (
+from suffice_research.training.cases import (
     LEARN,
     PARTS,
     STACK,

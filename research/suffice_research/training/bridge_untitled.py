@@ -46,8 +46,8 @@ from suffice_research.training.bridge_data import (
     family,
     untitled,
 )
-from suffice_research.training.reader_data import EVERYDAY as EVERYDAY_FOLDER
-from suffice_research.training.reader_data import UNSEEN_SOURCES
+from suffice_research.training.cases import EVERYDAY as EVERYDAY_FOLDER
+from suffice_research.training.cases import UNSEEN_SOURCES
 from suffice_research.training.sources import ProgressLog, chosen_sources, exit_code, open_source
 
 __all__ = ["main", "untitled_study"]

@@ -37,6 +37,7 @@ from suffice.gate.training import MIN_TO_FIT, build_training_set, fit_gate
 from suffice.numeric import sigmoid
 from suffice.storage import package_versions
 from suffice.types import LOW_FAMILIARITY
+from suffice_research.training.cases import TEST
 from suffice_research.training.gate import (
     EVERYDAY_SHARE,
     JUDGED,
@@ -46,7 +47,6 @@ from suffice_research.training.gate import (
 )
 from suffice_research.training.gate_data import KS, GateData
 from suffice_research.training.interval_coverage import GROUP, GroupCoverage, coverage, together
-from suffice_research.training.reader_data import TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
 __all__ = ["Depth", "familiarity_study", "judge", "main"]

@@ -29,6 +29,7 @@ from suffice.gate.training import LabelledQuestion
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.storage import sha256_of
+from suffice_research.training.cases import LEARN, STACK, TEST
 from suffice_research.training.gate_data import (
     KS,
     LICENCES,
@@ -37,7 +38,6 @@ from suffice_research.training.gate_data import (
     GateData,
 )
 from suffice_research.training.gate_study import Material, gate_study, shipped_lists
-from suffice_research.training.reader_data import LEARN, STACK, TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
 __all__ = ["EVERYDAY_SHARE", "JUDGED", "QUESTIONS", "collect_training", "main", "train_gate"]

@@ -47,6 +47,7 @@ from suffice_research.baselines import (
     score_figures,
 )
 from suffice_research.embedding_cache import CachedReranker
+from suffice_research.training.cases import STACK, TEST
 from suffice_research.training.gate import (
     QUESTIONS,
     fast_of_learned,
@@ -62,7 +63,6 @@ from suffice_research.training.gate_study import (
     fitted_table,
     run_folds,
 )
-from suffice_research.training.reader_data import STACK, TEST
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
 __all__ = ["Compared", "baselines_study", "calibrate", "figures", "main"]

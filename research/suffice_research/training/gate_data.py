@@ -1,7 +1,7 @@
 """Training and evaluation data of the shipped gates: lists of hits by data set.
 
-Questions and passages come from `reader_data`, and from data sets that the reader has not seen at
-all: FRAMES, our controlled collection, and samples of HotpotQA and 2WikiMultihopQA with their own
+Questions and passages come from `cases`, and from data sets that the reader has not seen at all:
+FRAMES, our controlled collection, and samples of HotpotQA and 2WikiMultihopQA with their own
 corpora. A gate with a reader is trained only on questions that the reader has not seen. For each
 question, some lists are retrieved from all passages of its data set; others are drawn, so that easy
 and hard questions are equally often complete, in lists of one to ten hits.
@@ -23,7 +23,7 @@ from suffice.lexicon import FUNCTION_WORDS
 from suffice.retrieval.corpus import searchable_text
 from suffice.text import sentences, tokens
 from suffice.types import Document, Evidence, Hit, Question
-from suffice_research.training.reader_data import (
+from suffice_research.training.cases import (
     EVERYDAY,
     LEARN,
     STACK,

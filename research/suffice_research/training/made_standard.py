@@ -38,6 +38,7 @@ from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.gate.gate import FAST, STANDARD, FastGate, Gate
 from suffice.gate.reader import Reader
 from suffice.storage import package_versions, sha256_of
+from suffice_research.training.cases import TEST
 from suffice_research.training.gate import shipped
 from suffice_research.training.gate_data import GateData
 from suffice_research.training.made_questions import (
@@ -50,7 +51,6 @@ from suffice_research.training.made_questions import (
     loop_parser,
     show,
 )
-from suffice_research.training.reader_data import TEST
 from suffice_research.training.sources import (
     SEED,
     ProgressLog,

@@ -23,7 +23,7 @@ from suffice.errors import InputError
 from suffice_research.training.sources import normalize_words
 
 if TYPE_CHECKING:
-    from suffice_research.training.reader_data import Case, Passage
+    from suffice_research.training.cases import Case, Passage
 
 __all__ = [
     "AskedChain",

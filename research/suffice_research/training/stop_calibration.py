@@ -54,8 +54,7 @@ from suffice.retrieval.builtin import DEFAULT_ENCODER, bridge
 from suffice.storage import MANIFEST, new_artefact, package_versions, sha256_of, write_atomically
 from suffice.types import Document, Hit
 from suffice_research.expansion import Point, documents_saved
-from suffice_research.training.gate import EVERYDAY_SHARE, QUESTIONS
-from suffice_research.training.reader_data import (
+from suffice_research.training.cases import (
     EVERYDAY,
     STACK,
     TEST,
@@ -63,6 +62,7 @@ from suffice_research.training.reader_data import (
     Case,
     load_cases,
 )
+from suffice_research.training.gate import EVERYDAY_SHARE, QUESTIONS
 from suffice_research.training.sources import SEED, ProgressLog, chosen_sources, exit_code
 from suffice_research.training.sources import open_source as open_learned
 

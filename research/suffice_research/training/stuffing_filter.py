@@ -26,8 +26,8 @@ from suffice.gate.model import HIT_LEAVES, HIT_TREES, BinaryClassifier, boosted_
 from suffice.gate.question import WordTable
 from suffice.gate.stuffing_filter import SHIPPED_FILTER, StuffingFilter, stuffing_features
 from suffice.gate.training import LabelledQuestion, build_training_set
+from suffice_research.training.cases import TEST
 from suffice_research.training.gate_data import KS, OTHERS, GateData, draw_lists
-from suffice_research.training.reader_data import TEST
 from suffice_research.training.sources import (
     SEED,
     SOURCES,
