@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec, open_executor, open_library
+from suffice.cli.loaders import judge_spec, open_executor, open_gate, open_library
 from suffice.cli.output import command, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
 from suffice.types import printable
@@ -76,27 +76,25 @@ def check(
     if sum(given is not None for given in (of_one, batch, run)) != 1:
         message = "give a question with --hits or --library, or give --batch or --run"
         raise InputError(message, hint=COMMAND_EXAMPLE)
-    from suffice.gate.gate_ref import open_gate
-
-    if of_one is not None:
-        if not question:
-            given = "--library" if hits is None else "--hits"
-            raise InputError(f"{given} needs the question", hint=COMMAND_EXAMPLE)
-        found = _find_hits(question, hits, library, retriever, k)
-        spec = judge_spec(judge, judge_limit, judge_cache)
-        loaded = open_gate(gate, preset) if spec is None else spec.on(open_gate(gate, preset))
-        _check_one(question, found, str(hits or library), loaded, rounds_left, json=json)
-        return
-    if question:
+    has_question = bool(question and question.strip())
+    if of_one is not None and not has_question:
+        given = "--library" if hits is None else "--hits"
+        raise InputError(f"{given} needs the question", hint=COMMAND_EXAMPLE)
+    if of_one is None and has_question:
         hint = "leave the question out"
-        message = "--batch and --run bring their own questions"
-        raise InputError(message, hint=hint)
+        raise InputError("--batch and --run bring their own questions", hint=hint)
     if others and run is None:
         hint = "in a batch, use the field 'others'"
         raise InputError("--others goes with --run", hint=hint)
     if run is not None and (queries is None or (corpus or store) is None):
         message = "a run has only ids: it needs --queries and --corpus or --store"
         raise InputError(message, hint="add --queries topics.tsv --corpus corpus.jsonl")
+    spec = judge_spec(judge, judge_limit, judge_cache)
+    if question and of_one is not None:
+        found = _find_hits(question, hits, library, retriever, k)
+        loaded = open_gate(gate, preset, spec)
+        _check_one(question, found, str(of_one), loaded, rounds_left, json=json)
+        return
     from suffice.evaluation import batch_check
     from suffice.gate.gate_ref import GateRef
     from suffice.jobs import split_into_blocks
@@ -104,7 +102,7 @@ def check(
 
     bad = BadRecords(skip=skip_bad)
     options: dict[str, Any] = {"k": k, "rounds_left": rounds_left, "skip_bad": skip_bad}
-    if (spec := judge_spec(judge, judge_limit, judge_cache)) is not None:
+    if spec is not None:
         options["open_gate"] = spec.open_gate
     job = batch_check.check_job(GateRef.named(gate, preset), **options)
     texts = open_library(store) if store else None
@@ -132,16 +130,19 @@ def _find_hits(
     question: str, path: Path | None, library: str | None, retriever: str | None, k: int | None
 ) -> list[Any]:
     """The hits of a file, with texts of the library where they have none; or the library's own."""
+    hits = _read_hits(path)[:k] if path else []
     if library is None:
-        return _read_hits(path)[:k] if path else []
-
+        return hits
     with open_library(library) as opened:
         if path is None:
             return list(opened.search(question, k=k or HITS_FOUND, retriever=retriever))
-        hits = _read_hits(path)[:k]
         ids = [_bare_id(hit) for hit in hits]
-        documents = iter(opened.get([one for one in ids if one is not None]))
-        return [hit if one is None else next(documents) or hit for hit, one in zip(hits, ids)]
+        wanted = [one for one in ids if one is not None]
+        documents = dict(zip(wanted, opened.get(wanted)))
+    unknown = [one for one, document in documents.items() if document is None]
+    if unknown:
+        say(printable(f"note: {library} has no document {unknown[0]!r}: checked without its text"))
+    return [hit if one is None else documents[one] or hit for hit, one in zip(hits, ids)]
 
 
 def _bare_id(hit: Any) -> str | None:

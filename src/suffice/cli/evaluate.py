@@ -262,7 +262,7 @@ def expansion(
     encoder: opt.EncoderName = "wordllama",
     limit: opt.Limit = None,
     skip_bad: opt.SkipBad = False,
-    out: Annotated[Path | None, Option(dir_okay=False, help="Write the study (JSON) here.")] = None,
+    out: opt.StudyFile = None,
     plot: opt.PlotFile = None,
     seed: opt.Seed = 42,
     json: opt.Json = False,
@@ -428,7 +428,7 @@ def gate(
     skip_bad: opt.SkipBad = False,
     out: opt.RunFile = None,
     fail_if: Annotated[list[str] | None, Option(help='Exit with 3 if "risk@0.1>0.12".')] = None,
-    junit: Annotated[Path | None, Option(help="Write the --fail-if results as JUnit XML.")] = None,
+    junit: opt.JUnitFile = None,
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
