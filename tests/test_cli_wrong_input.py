@@ -26,6 +26,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     label = {"question": "Who?", "hits": ["Mara."], "complete": True}
     lines: dict[str, list[Any]] = {"documents": DOCUMENTS, "questions": [QUESTION]}
     lines["labels"] = [label]
+    lines["scores"] = [{**label, "gold": [], "hits": [{"text": "Mara.", "score": "high"}]}]
+    lines["blank"] = [{**label, "gold": [], "question": " "}]
     for name, records in lines.items():
         text = "".join(json.dumps(record) + "\n" for record in records)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
@@ -53,6 +55,8 @@ WRONG = [
     ("adapt labels.jsonl --out gate --alpha 0.1 --delta -1", "delta is -1.0"),
     ("adapt labels.jsonl --out gate --seed -1", "--seed"),
     ("fit --examples labels.jsonl --out gate --costs -1,0,0", "expected a finite number"),
+    ("fit --examples scores.jsonl --out gate", "scores.jsonl:1: hit 1: its score is of type str"),
+    ("fit --examples blank.jsonl --out gate", "blank.jsonl:1: expected 'question'"),
     ("grade documents.jsonl --out made --forms |", "--forms names no form"),
     ("grade documents.jsonl --out made --base-url http://127.0.0.1:1/v1", "needs --model"),
     ("grade documents.jsonl --out made --seed -1", "--seed"),
@@ -89,6 +93,17 @@ def split(typed: str) -> list[str]:
     for place, part in enumerate(typed.split("|")):
         words += [part] if place % 2 else part.split()
     return words
+
+
+def test_a_labelled_question_with_a_bad_hit_can_be_skipped(desk: Path, tmp_path: Path) -> None:
+    words = ("--examples", desk / "scores.jsonl", "--out", tmp_path / "gate", "--skip-bad")
+    assert "0 labelled examples" in suffice("fit", *words, "--preset", "fast").stderr
+
+
+def test_a_key_file_of_another_shape_is_named(tmp_path: Path) -> None:
+    (tmp_path / "keys.json").write_text("[]", encoding="utf-8")
+    result = suffice("serve", "key", "list", "--keys", tmp_path / "keys.json")
+    assert "is not a key file: it is not a JSON object" in result.stderr
 
 
 def test_a_hit_that_the_library_lacks_is_named(desk: Path) -> None:
