@@ -27,6 +27,8 @@ def check_writable(path: Path | None) -> Path | None:
     return path
 
 
+OUT_FILE: Any = {"dir_okay": False, "callback": check_writable}
+
 # Data
 Collection = Annotated[str | None, Option(help="A generated collection: controlled.")]
 DatasetName = Annotated[str | None, _FORMAT]
@@ -112,10 +114,11 @@ VerdictLogTexts = Annotated[
 Scheduler = Annotated[str | None, Option(help="Run on this Dask scheduler: tcp://127.0.0.1:8786.")]
 CheckpointDir = Annotated[Path | None, Option(help="Store finished blocks here, to resume later.")]
 Seed = Annotated[int, Option(min=0, max=MAX_SEED, help="Same seed, same result.")]
-_OUT: Any = {"dir_okay": False, "callback": check_writable}
-RunFile = Annotated[Path | None, Option(help="Write the run (JSON) here.", **_OUT)]
-ReportFile = Annotated[Path | None, Option(help="Write an HTML report here.", **_OUT)]
-PlotFile = Annotated[Path | None, Option(help="Write a plot here (.png or .svg).", **_OUT)]
-StudyFile = Annotated[Path | None, Option(help="Write the study (JSON) here.", **_OUT)]
-JUnitFile = Annotated[Path | None, Option(help="Write the --fail-if results as JUnit XML.", **_OUT)]
+RunFile = Annotated[Path | None, Option(help="Write the run (JSON) here.", **OUT_FILE)]
+ReportFile = Annotated[Path | None, Option(help="Write an HTML report here.", **OUT_FILE)]
+PlotFile = Annotated[Path | None, Option(help="Write a plot here (.png or .svg).", **OUT_FILE)]
+StudyFile = Annotated[Path | None, Option(help="Write the study (JSON) here.", **OUT_FILE)]
+JUnitFile = Annotated[
+    Path | None, Option(help="Write the --fail-if results as JUnit XML.", **OUT_FILE)
+]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]

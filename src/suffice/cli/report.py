@@ -24,10 +24,7 @@ def report(
         list[Path] | None, Argument(help="Files of runs or studies, or their folders.")
     ] = None,
     out: Annotated[
-        Path | None,
-        Option(
-            dir_okay=False, callback=opt.check_writable, help="Write an HTML report here instead."
-        ),
+        Path | None, Option(help="Write an HTML report here instead.", **opt.OUT_FILE)
     ] = None,
     k: Annotated[int | None, Option(min=1, help="The cut-off for retrieval runs.")] = None,
     shadow: Annotated[
@@ -35,10 +32,7 @@ def report(
     ] = None,
     labels: Annotated[
         Path | None,
-        Option(
-            callback=opt.check_writable,
-            help="With --shadow: write the questions most worth labelling.",
-        ),
+        Option(help="With --shadow: write the questions most worth labelling.", **opt.OUT_FILE),
     ] = None,
     count: Annotated[
         int, Option(min=1, max=10_000, help="With --labels: how many questions.")

@@ -10,14 +10,7 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli.loaders import open_library, open_model
-from suffice.cli.output import (
-    command,
-    parse_day,
-    parse_filter,
-    print_json,
-    say,
-    wide_console,
-)
+from suffice.cli.output import command, parse_day, parse_filter, print_json, say, wide_console
 from suffice.errors import InputError
 from suffice.types import printable
 
