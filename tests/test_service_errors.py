@@ -395,13 +395,18 @@ def test_an_unknown_field_is_named_with_the_nearest_known_one() -> None:
         ({"hits": [{"text": 3}]}, "hits[0].text: Input should be a valid string"),
         ({"question": "  "}, "question: String should not be blank"),
         ({"hits": ["fine", {"score": "8"}]}, "hits[1].score: Input should be a valid number"),
+        (
+            {"hits": [{"id": ["a"], "text": "x"}]},
+            "hit 1: its id is of type list, expected a text or a whole number",
+        ),
     ],
 )
 def test_an_invalid_value_is_named_once(
     client: TestClient, tokens: dict[str, str], changed: dict[str, Any], says: str
 ) -> None:
     response = send(client, "post", "/v1/check", tokens["both"], json={**CHECK, **changed})
-    assert response.json()["error"]["message"] == says
+    error = response.json()["error"]
+    assert (error["message"], error["hint"]) == (says, "see the schemas in /openapi.json")
 
 
 def test_an_unknown_path_says_where_the_paths_are(client: TestClient) -> None:

@@ -27,6 +27,7 @@ STATUS: dict[type[errors.SufficeError], int] = {
     errors.EngineError: 500,
     errors.ModelError: 502,
 }
+SCHEMA_HINT = "see the schemas in /openapi.json"
 MAX_ERRORS_SHOWN = 5  # invalid values of one request
 MAX_NAME = 100  # characters of a field's name
 UNKNOWN_FIELD = "extra_forbidden"  # pydantic's name for it
@@ -105,7 +106,8 @@ def to_api_error(error: Exception) -> ApiError:
     if status == 500 and getattr(error, "retryable", False):
         headers = {"retry-after": "1"}
         return ApiError(503, error.code, str(error), hint=error.hint, headers=headers)
-    return ApiError(status, error.code, str(error), hint=error.hint)
+    hint = error.hint or (SCHEMA_HINT if status == 422 else "")
+    return ApiError(status, error.code, str(error), hint=hint)
 
 
 def validation_error(invalid: Sequence[Mapping[str, Any]], schema: Any = None) -> ApiError:
@@ -122,7 +124,7 @@ def validation_error(invalid: Sequence[Mapping[str, Any]], schema: Any = None) -
     shown = [_describe(error, schema) for error in ordered[:MAX_ERRORS_SHOWN]]
     more = len(invalid) - MAX_ERRORS_SHOWN
     message = "; ".join(shown) + (f" and {more} more" if more > 0 else "")
-    return ApiError(422, "bad_input", message, hint="see the schemas in /openapi.json")
+    return ApiError(422, "bad_input", message, hint=SCHEMA_HINT)
 
 
 def _describe(error: Mapping[str, Any], schema: Any) -> str:
