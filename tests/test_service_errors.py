@@ -387,3 +387,41 @@ def test_an_unknown_field_is_named_with_the_nearest_known_one() -> None:
     inner = {"type": "extra_forbidden", "loc": ("body", "documents", 0, "titel"), "msg": "?"}
     message = validation_error([inner], DocumentsRequest).message
     assert message == "documents[0].titel: unknown field (did you mean 'title' or 'entities'?)"
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"hits": [{"text": 3}]}, "hits[0].text: Input should be a valid string"),
+        ({"question": "  "}, "question: String should not be blank"),
+        ({"hits": ["fine", {"score": "8"}]}, "hits[1].score: Input should be a valid number"),
+        (
+            {"hits": [{"id": ["a"], "text": "x"}]},
+            "hit 1: its id is of type list, expected a text or a whole number",
+        ),
+    ],
+)
+def test_an_invalid_value_is_named_once(
+    client: TestClient, tokens: dict[str, str], changed: dict[str, Any], says: str
+) -> None:
+    response = send(client, "post", "/v1/check", tokens["both"], json={**CHECK, **changed})
+    error = response.json()["error"]
+    assert (error["message"], error["hint"]) == (says, "see the schemas in /openapi.json")
+
+
+def test_an_unknown_path_says_where_the_paths_are(client: TestClient) -> None:
+    for response in (client.get("/v1/nothing"), client.get("/v1/check")):
+        assert response.json()["error"]["hint"] == "see the paths in /openapi.json"
+
+
+def test_adapting_into_a_folder_of_other_files_is_refused_first(
+    client: TestClient, tokens: dict[str, str], settings: Settings
+) -> None:
+    """Before the labels are looked at: one label is too few, but the folder is named."""
+    other = Path(str(settings.gate_folder)) / "notes"
+    other.mkdir()
+    (other / "keep.txt").write_text("mine", encoding="utf-8")
+    form = {"name": "notes", "labels": [{**CHECK, "complete": True}]}
+    response = send(client, "post", "/v1/adapt", tokens["both"], json=form)
+    assert "is not a gate" in response.json()["error"]["message"]
+    assert (other / "keep.txt").read_text(encoding="utf-8") == "mine"

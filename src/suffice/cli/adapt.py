@@ -59,12 +59,13 @@ def adapt(
     from suffice.datasets import read_labels, to_examples
     from suffice.datasets.labels import check_judged
     from suffice.evaluation import BadRecords, adapt_to_labels
-    from suffice.evaluation.gate_evaluation import require_fit_extra, with_seen_questions
+    from suffice.evaluation import gate_evaluation as experiment
     from suffice.evaluation.judging import mark_judged
     from suffice.gate.gate import GATE_KIND
     from suffice.storage import check_replaceable
 
-    require_fit_extra()
+    experiment.require_fit_extra()
+    experiment.PolicyChoice("risk", 0.1 if alpha is None else alpha, delta)  # before the work
     check_replaceable(out, kind=GATE_KIND)  # before the work
     spec = judge_spec(judge, judge_limit, judge_cache)
     bad = BadRecords(skip=skip_bad)
@@ -95,7 +96,7 @@ def adapt(
     written = new is not None
     if new is not None:
         texts = [one.question for one in examples]
-        with_seen_questions(mark_judged(new, judged_labels), texts).save(out)
+        experiment.with_seen_questions(mark_judged(new, judged_labels), texts).save(out)
     if json:
         record: dict[str, Any] = {
             "path": str(out) if written else None,

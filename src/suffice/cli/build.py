@@ -39,7 +39,7 @@ def build(
     documents: Annotated[
         int | None, Option(min=1, help="With --collection: how many documents.")
     ] = None,
-    seed: Annotated[int, Option(help="With --collection: the random seed.")] = 42,
+    seed: Annotated[int, Option(min=0, help="With --collection: the random seed.")] = 42,
     path_option: opt.DatasetPath = None,
     questions: opt.QuestionsFile = None,
     corpus: opt.CorpusFile = None,
@@ -49,7 +49,7 @@ def build(
         bool, Option("--rebuild", help="With --store: build a new collection, then switch to it.")
     ] = False,
     export: Annotated[
-        Path | None, Option(help="Also write the data as JSONL to this folder.")
+        Path | None, Option(file_okay=False, help="Also write the data as JSONL to this folder.")
     ] = None,
     encoder: opt.BuildEncoder = "auto",
     chunk_tokens: opt.ChunkTokens = 0,
@@ -91,10 +91,8 @@ def build(
         texts = data.documents()
         if chunk_tokens:
             texts = chunk_documents(texts, tokens=chunk_tokens, overlap=chunk_overlap)
-        chosen = None if encoder == "none" else encoder
-        # A server's content is not read to compare, and a scheduler keeps its own checkpoints.
-        compares = not rebuild and (folder is not None or (out is not None and scheduler is None))
-        options: Any = {"encoder": chosen, "rebuild": rebuild, "links": rebuild}
+        options: Any = {"encoder": None if encoder == "none" else encoder}
+        options |= {"rebuild": rebuild, "links": rebuild}
         with (
             progress_bar(quiet=json) as progress,
             open_executor(scheduler, checkpoint) as run,
@@ -102,14 +100,16 @@ def build(
                 target, texts if rebuild else (), **options, progress=progress, run=run
             ) as library,
         ):
+            work: Any = {"progress": progress, "run": run}
             built = {"path": target, "encoder": library.encoder_name}
-            if folder is not None and compares:
-                changes = update_folder(library, folder, texts, progress=progress, run=run)
-                built |= asdict(changes)
+            if folder is not None and not rebuild:
+                built |= asdict(update_folder(library, folder, texts, **work))
             elif not rebuild:
-                stored = _store(library, source.name, texts, compares, progress=progress, run=run)
-                built |= stored
+                # A server's content is not read to compare; a scheduler has its own checkpoints.
+                compares = out is not None and scheduler is None
+                built |= _store(library, source.name, texts, compares, **work)
             built["documents"] = len(library)
+        _check_filled(built, data)
     written = jsonl.write(data, export) if export else []
     about = asdict(summary) if summary else {}
     about |= _folder_record(folder, data) if folder else {}
@@ -133,6 +133,13 @@ def _check_target(out: Path | None, store: str | None, rebuild: bool) -> str | N
             "--rebuild goes with --store", hint="to rebuild a folder, choose another --out"
         )
     return str(QdrantAddress.parse(store)) if store else str(out) if out else None
+
+
+def _check_filled(built: dict[str, Any], data: Dataset) -> None:
+    if not built["documents"]:
+        first = f"; the first problem: {data.bad.examples[0]}" if data.bad.count else ""
+        hint = "add or repair documents, and run the same command again"
+        raise InputError(f"the library {built['path']} has no document{first}", hint=hint)
 
 
 def _store(

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json as json_module
 import sys
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec, open_executor, open_library
+from suffice.cli.loaders import judge_spec, open_executor, open_gate, open_library
 from suffice.cli.output import command, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
 from suffice.types import printable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from suffice.evaluation.batch_check import BlockResult
     from suffice.gate.gate import Gate
     from suffice.protocols import Progress
-    from suffice.storage import BadRecords
+    from suffice.storage import BadRecords, Line
 
 HITS_EXAMPLE = 'a list like ["text", {"title": "...", "text": "..."}]'
 COMMAND_EXAMPLE = 'for example: suffice check "Who ...?" --hits hits.json, or with --library DIR'
@@ -72,76 +72,93 @@ def check(
     json: opt.Json = False,
 ) -> None:
     """Check whether hits are enough: answer, expand or abstain."""
-    of_one = hits or library  # both: ids, and where their texts are
-    if sum(given is not None for given in (of_one, batch, run)) != 1:
+    single = hits or library  # both: ids, and where their texts are
+    if sum(given is not None for given in (single, batch, run)) != 1:
         message = "give a question with --hits or --library, or give --batch or --run"
         raise InputError(message, hint=COMMAND_EXAMPLE)
-    from suffice.gate.gate_ref import open_gate
-
-    if of_one is not None:
-        if not question:
+    of_run = {"--others": others, "--queries": queries, "--corpus": corpus, "--store": store}
+    if run is None and (name := next((name for name in of_run if of_run[name]), None)):
+        hint = "leave it out; a batch has its texts, and hits of other retrievers as 'others'"
+        raise InputError(f"{name} goes with --run", hint=hint)
+    spec = judge_spec(judge, judge_limit, judge_cache)
+    if single is not None:
+        if question is None or not question.strip():
             given = "--library" if hits is None else "--hits"
             raise InputError(f"{given} needs the question", hint=COMMAND_EXAMPLE)
         found = _find_hits(question, hits, library, retriever, k)
-        spec = judge_spec(judge, judge_limit, judge_cache)
-        loaded = open_gate(gate, preset) if spec is None else spec.on(open_gate(gate, preset))
-        _check_one(question, found, str(hits or library), loaded, rounds_left, json=json)
+        loaded = open_gate(gate, preset, spec)
+        _check_one(question, found, str(single), loaded, rounds_left, json=json)
         return
     if question:
         hint = "leave the question out"
-        message = "--batch and --run bring their own questions"
-        raise InputError(message, hint=hint)
-    if others and run is None:
-        hint = "in a batch, use the field 'others'"
-        raise InputError("--others goes with --run", hint=hint)
-    if run is not None and (queries is None or (corpus or store) is None):
-        message = "a run has only ids: it needs --queries and --corpus or --store"
-        raise InputError(message, hint="add --queries topics.tsv --corpus corpus.jsonl")
+        raise InputError("--batch and --run bring their own questions", hint=hint)
     from suffice.evaluation import batch_check
     from suffice.gate.gate_ref import GateRef
     from suffice.jobs import split_into_blocks
-    from suffice.storage import BadRecords, Line
+    from suffice.storage import BadRecords
 
     bad = BadRecords(skip=skip_bad)
     options: dict[str, Any] = {"k": k, "rounds_left": rounds_left, "skip_bad": skip_bad}
-    if (spec := judge_spec(judge, judge_limit, judge_cache)) is not None:
+    if spec is not None:
         options["open_gate"] = spec.open_gate
     job = batch_check.check_job(GateRef.named(gate, preset), **options)
-    texts = open_library(store) if store else None
-    documents = corpus or (texts and texts.store)
-    if run is not None and queries is not None and documents is not None:
-        lines = batch_check.trec_log_lines([run, *(others or [])], queries, documents, bad)
-    elif batch is None or str(batch) == "-":
-        stdin = enumerate(sys.stdin, start=1)
-        lines = (Line(line, f"stdin:{number}") for number, line in stdin if line.strip())
-    else:
-        lines = batch_check.read_log_lines(batch, bad)
-    blocks = split_into_blocks(lines, batch_check.AT_ONCE, chars=lambda line: len(line.text))
     quiet = not sys.stderr.isatty() or sys.stdout.isatty()  # no bar between the verdicts
     with (
-        texts or nullcontext(),
+        _open_run([run, *(others or [])], queries, corpus, store, bad)
+        if run is not None
+        else nullcontext(_read_batch(batch, bad)) as lines,
         open_executor(scheduler, checkpoint) as executor,
         progress_bar(quiet=quiet) as progress,
     ):
+        blocks = split_into_blocks(lines, batch_check.AT_ONCE, chars=lambda line: len(line.text))
         results = map(batch_check.BlockResult.of, executor(job, blocks))
         _show_many(results, bad, progress, json=json)
     say_skipped(bad)
+
+
+@contextmanager
+def _open_run(
+    runs: list[Path], queries: Path | None, corpus: Path | None, store: str | None, bad: BadRecords
+) -> Iterator[Iterator[Line]]:
+    """The questions of a TREC run with their hits, whose texts are in a corpus or a library."""
+    from suffice.evaluation.batch_check import trec_log_lines
+
+    if queries is None or (corpus is None and store is None):
+        message = "a run has only ids: it needs --queries and --corpus or --store"
+        raise InputError(message, hint="add --queries topics.tsv --corpus corpus.jsonl")
+    with open_library(store) if store else nullcontext() as library:
+        documents: Any = corpus or (library and library.store)
+        yield trec_log_lines(runs, queries, documents, bad)
+
+
+def _read_batch(path: Path | None, bad: BadRecords) -> Iterator[Line]:
+    """The lines of --batch; - reads stdin."""
+    from suffice.evaluation.batch_check import read_log_lines
+    from suffice.storage import Line
+
+    if path is not None and str(path) != "-":
+        return read_log_lines(path, bad)
+    stdin = enumerate(sys.stdin, start=1)
+    return (Line(line, f"stdin:{number}") for number, line in stdin if line.strip())
 
 
 def _find_hits(
     question: str, path: Path | None, library: str | None, retriever: str | None, k: int | None
 ) -> list[Any]:
     """The hits of a file, with texts of the library where they have none; or the library's own."""
+    hits = _read_hits(path)[:k] if path else []
     if library is None:
-        return _read_hits(path)[:k] if path else []
-
+        return hits
     with open_library(library) as opened:
         if path is None:
             return list(opened.search(question, k=k or HITS_FOUND, retriever=retriever))
-        hits = _read_hits(path)[:k]
         ids = [_bare_id(hit) for hit in hits]
-        documents = iter(opened.get([one for one in ids if one is not None]))
-        return [hit if one is None else next(documents) or hit for hit, one in zip(hits, ids)]
+        wanted = [one for one in ids if one is not None]
+        documents = dict(zip(wanted, opened.get(wanted)))
+    unknown = [one for one, document in documents.items() if document is None]
+    if unknown:
+        say(printable(f"note: {library} has no document {unknown[0]!r}: checked without its text"))
+    return [hit if one is None else documents[one] or hit for hit, one in zip(hits, ids)]
 
 
 def _bare_id(hit: Any) -> str | None:

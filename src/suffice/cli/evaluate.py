@@ -69,7 +69,8 @@ def answers(
     Without --model, the gate's reader answers, or rules if the gate has none.
     """
     from suffice.evaluation import answer_systems
-    from suffice.evaluation.answers import answer_tables, file_answers_table
+    from suffice.evaluation.answers import answer_tables, file_answers_table, judge_answers
+    from suffice.integrations import onnx  # noqa: F401 - registers its encoders and rerankers
 
     if answers is not None and (model or systems):
         hint = "leave out --model and --systems"
@@ -77,20 +78,12 @@ def answers(
     source = DataSource(None, dataset, path, questions, corpus)
     data = source.open(skip_bad=skip_bad, seed=seed)
     if answers is not None:
-        from suffice.evaluation.answers import judge_answers, read_answers
-        from suffice.storage import BadRecords
-
-        bad = BadRecords(skip=skip_bad)
-        given = read_answers(answers, bad)
-        output.say_skipped(bad)
+        given = _read_answers(answers, skip_bad)
         drawn = answer_systems.draw_questions(data, limit=limit, seed=seed, part=part)
-        run = judge_answers(
-            data.name, drawn, given, system=answers.stem, seed=seed, data=source.hashes()
-        )
+        work: Any = {"system": answers.stem, "seed": seed, "data": source.hashes()}
+        run = judge_answers(data.name, drawn, given, **work)
         tables = [file_answers_table(run)]
     else:
-        from suffice.integrations import onnx  # noqa: F401 - registers its encoders and rerankers
-
         settings = answer_systems.AnswerSettings(
             systems=answer_systems.parse_systems(systems, with_model=model is not None),
             part=part,
@@ -128,6 +121,16 @@ def answers(
     _say_warnings(run)
     if out:
         _save_answers(run, out, dataset, path)
+
+
+def _read_answers(file: Path, skip_bad: bool) -> dict[str, str]:
+    from suffice.evaluation.answers import read_answers
+    from suffice.storage import BadRecords
+
+    bad = BadRecords(skip=skip_bad)
+    given = read_answers(file, bad)
+    output.say_skipped(bad)
+    return given
 
 
 def _save_answers(run: AnswerRun, out: Path, dataset: str, path: Path | None) -> None:
@@ -262,7 +265,7 @@ def expansion(
     encoder: opt.EncoderName = "wordllama",
     limit: opt.Limit = None,
     skip_bad: opt.SkipBad = False,
-    out: Annotated[Path | None, Option(dir_okay=False, help="Write the study (JSON) here.")] = None,
+    out: opt.StudyFile = None,
     plot: opt.PlotFile = None,
     seed: opt.Seed = 42,
     json: opt.Json = False,
@@ -428,7 +431,7 @@ def gate(
     skip_bad: opt.SkipBad = False,
     out: opt.RunFile = None,
     fail_if: Annotated[list[str] | None, Option(help='Exit with 3 if "risk@0.1>0.12".')] = None,
-    junit: Annotated[Path | None, Option(help="Write the --fail-if results as JUnit XML.")] = None,
+    junit: opt.JUnitFile = None,
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:

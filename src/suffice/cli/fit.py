@@ -127,6 +127,7 @@ def _more_labels(gate: Gate) -> str:
 
 def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQuestion]:
     """Questions with their hits and the ids of their gold documents (`gold` or `needed`)."""
+    from suffice.gate.hits import normalize_hits
     from suffice.gate.training import LabelledQuestion
     from suffice.storage import read_json_records
 
@@ -135,13 +136,16 @@ def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQues
         question: Any = value.get("question")
         hits: Any = value.get("hits")
         gold: Any = value.get("gold", value.get("needed"))
-        sound = isinstance(question, str) and isinstance(hits, list) and isinstance(gold, list)
-        if not sound:
-            message = f"{record.where}: expected 'question', a list 'hits' and a list 'gold'"
-            bad.report(InputError(message, hint=f"like {LABELLED_EXAMPLE}"))
-            continue
         kind, hops, titles, others = map(value.get, ("kind", "hops", "titles", "others"))
         others = others if isinstance(others, list) else []
+        try:
+            normalize_hits(question, hits, k=k)
+            if not question.strip() or not _is_list_of_ids(gold):
+                raise InputError("expected 'question', a list 'hits' and a list 'gold' of ids")
+        except InputError as error:
+            message = f"{record.where}: {error}"
+            bad.report(InputError(message, hint=f"like {LABELLED_EXAMPLE}"))
+            continue
         yield LabelledQuestion(
             question,
             hits[:k],
@@ -151,6 +155,10 @@ def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQues
             hops=float(hops) if isinstance(hops, int | float) else None,
             others=[run for run in others if isinstance(run, list)],
         )
+
+
+def _is_list_of_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str | int) for one in value)
 
 
 def _fit_ranker(

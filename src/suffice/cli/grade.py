@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli import output
 from suffice.cli.build import open_folder
-from suffice.cli.loaders import DataSource, open_executor
+from suffice.cli.loaders import DataSource, open_executor, open_model
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
-    from suffice.benchmark.llm import BudgetedModel, LLMClient
-    from suffice.benchmark.pipeline import Benchmark
+    from suffice.answering.budget import Budget
+    from suffice.benchmark.pipeline import Benchmark, Stages
     from suffice.datasets.dataset import Dataset
+    from suffice.protocols import LanguageModel
 
 FORMS = "single,chain,comparison,bridge,intersection,condition,yes_no,news"
 MODEL_STAGES = "claims,triples,equivalences,questions,validation"
@@ -65,17 +68,20 @@ def grade(
 ) -> None:
     """Make a graded multi-hop benchmark from a corpus."""
     from suffice.answering.budget import Budget
-    from suffice.benchmark.llm import BudgetedModel, LLMClient, make_llm_stages
-    from suffice.benchmark.pipeline import BenchmarkSettings, Stages, build_benchmark, check_out
+    from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark, check_out
     from suffice.evaluation.benchmark_files import audit_benchmark, benchmark_report
     from suffice.evaluation.report import require_report_extra
-    from suffice.integrations.openai import CachedModel, OpenAIModel
 
     if report:
         require_report_extra()
     check_out(out)  # before the work
     chosen, counts = tuple(output.parse_list(forms)), (per_hop, per_form, longest)
+    if not chosen:
+        raise InputError("--forms names no form of question", hint=f"for example --forms {FORMS}")
     settings = BenchmarkSettings(seed, *counts, chosen, twins, encoder, lookalikes)
+    opened = open_model(
+        model, base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed, repairs=0
+    )
     data = _open_corpus(corpus_path, corpus, dataset, skip_bad)
     budget = Budget(
         calls=max_requests, tokens=None, money=max_cost, prices=output.parse_prices(prices)
@@ -84,33 +90,12 @@ def grade(
     with (
         output.progress_bar(quiet=json) as progress,
         open_executor(scheduler, checkpoint) as executor,
+        _open_stages(
+            opened, model_stages, budget, out, fallback=fallback, progress=progress
+        ) as stages,
     ):
-        stages, budgeted, client = Stages(), None, None
-        if model is not None:
-            opened = OpenAIModel(
-                model,
-                base_url=base_url,
-                timeout_s=timeout_s,
-                max_tokens=max_tokens,
-                seed=seed,
-                repairs=0,
-            )
-            budgeted = BudgetedModel(opened, budget)
-            cached = CachedModel(budgeted, out / "answers.db")
-            client = LLMClient(cached, fallback=fallback, progress=progress)
-            stages = make_llm_stages(client, output.parse_list(model_stages))
-        try:
-            built = build_benchmark(
-                data.documents(),
-                out,
-                settings=settings,
-                stages=stages,
-                progress=progress,
-                run=executor,
-            )
-        finally:
-            if budgeted is not None and client is not None:
-                _say_model_use(budgeted, client)
+        work: Any = {"stages": stages, "progress": progress, "run": executor}
+        built = build_benchmark(data.documents(), out, settings=settings, **work)
     audit = audit_benchmark(out)
     output.say_skipped(data.bad)
     if json:
@@ -126,12 +111,29 @@ def grade(
         output.say(f"\nnext: suffice fit --benchmark {out} --out gate")
 
 
-def _say_model_use(budgeted: BudgetedModel, client: LLMClient) -> None:
-    output.say(budgeted.line())
-    for prompt, count in client.given_up.items():
-        output.say(f"  {prompt}: {count:,} answers could not be read")
-    for prompt, reason in client.disabled.items():
-        output.say(f"  {prompt}: rules took over from the model: {reason}")
+@contextmanager
+def _open_stages(
+    model: LanguageModel | None, names: str, budget: Budget, out: Path, **options: Any
+) -> Iterator[Stages]:
+    """The stages that the model runs; at the end, also after an error, say what it cost."""
+    from suffice.benchmark.llm import BudgetedModel, LLMClient, make_llm_stages
+    from suffice.benchmark.pipeline import Stages
+    from suffice.integrations.openai import CachedModel
+
+    if model is None:
+        yield Stages()
+        return
+    budgeted = BudgetedModel(model, budget)
+    client = LLMClient(CachedModel(budgeted, out / "answers.db"), **options)
+    stages = make_llm_stages(client, output.parse_list(names))
+    try:
+        yield stages
+    finally:
+        output.say(budgeted.line())
+        for prompt, count in client.given_up.items():
+            output.say(f"  {prompt}: {count:,} answers could not be read")
+        for prompt, reason in client.disabled.items():
+            output.say(f"  {prompt}: rules took over from the model: {reason}")
 
 
 def _open_corpus(path: Path | None, corpus: Path | None, dataset: str, skip_bad: bool) -> Dataset:

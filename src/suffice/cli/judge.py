@@ -21,7 +21,7 @@ def judge(
     questions: Annotated[
         Path, Argument(help="JSON Lines with question and hits; existing labels are ignored.")
     ],
-    out: Annotated[Path, Option(help="Write the labels here, as JSON Lines.")],
+    out: Annotated[Path, Option(help="Write the labels here, as JSON Lines.", **opt.OUT_FILE)],
     judge: Annotated[
         str | None, Option(help="The model that labels: http://host:8080/v1#MODEL.")
     ] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from suffice.cli.output import say, typed_command
 from suffice.errors import InputError
@@ -14,6 +14,8 @@ from suffice.types import printable
 if TYPE_CHECKING:
     from suffice.datasets import Dataset
     from suffice.engines.batch import BatchRunner
+    from suffice.evaluation.verdict_log import VerdictLog
+    from suffice.gate.gate import Gate
     from suffice.integrations.judge import JudgeSpec
     from suffice.library import Library
     from suffice.protocols import LanguageModel
@@ -78,9 +80,8 @@ def open_model(
     base_url: str | None,
     *,
     timeout_s: float,
-    max_tokens: int = 256,
-    seed: int = 42,
     cache: Path | None = None,
+    **options: Any,
 ) -> LanguageModel | None:
     """The model of --model, or None; with a cache folder it never gets the same prompt twice."""
     if name is None:
@@ -90,9 +91,7 @@ def open_model(
         return None
     from suffice.integrations.openai import CachedModel, OpenAIModel
 
-    model = OpenAIModel(
-        name, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed
-    )
+    model = OpenAIModel(name, base_url=base_url, timeout_s=timeout_s, **options)
     return model if cache is None else CachedModel(model, cache / "answers.db")
 
 
@@ -106,6 +105,28 @@ def judge_spec(
         hint = "for example --judge http://127.0.0.1:8080/v1#qwen"
         raise InputError("--judge-limit and --judge-cache need --judge", hint=hint)
     return None
+
+
+def open_gate(gate: str, preset: str, judge: JudgeSpec | None) -> Gate:
+    """The gate of --gate and --preset, with the judge behind it if there is one."""
+    from suffice.gate import gate_ref
+
+    opened = gate_ref.open_gate(gate, preset)
+    return opened if judge is None else judge.on(opened)
+
+
+def verdict_log(path: Path | None, texts: bool) -> VerdictLog | None:
+    """The log of --shadow, if it can be written."""
+    from suffice.evaluation.verdict_log import VerdictLog
+    from suffice.storage import check_appendable
+
+    if path is None:
+        if texts:
+            hint = "for example --shadow shadow.jsonl --shadow-texts"
+            raise InputError("--shadow-texts needs --shadow", hint=hint)
+        return None
+    check_appendable(path)
+    return VerdictLog(path, texts)
 
 
 def named_judge(judge: str, limits: Sequence[str], cache: Path | None) -> JudgeSpec:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec, open_library
+from suffice.cli.loaders import judge_spec, open_gate, open_library, verdict_log
 from suffice.cli.output import command, say
 
 
@@ -20,17 +20,10 @@ def mcp(
     shadow_texts: opt.VerdictLogTexts = False,
 ) -> None:
     """Serve the gate to an MCP client over stdio."""
-    from suffice.evaluation.verdict_log import VerdictLog
-    from suffice.gate.gate_ref import open_gate
     from suffice.integrations.mcp import create_server
-    from suffice.storage import check_appendable
 
-    if shadow is not None:
-        check_appendable(shadow)
-    log = None if shadow is None else VerdictLog(shadow, shadow_texts)
-    loaded = open_gate(gate, preset)
-    if (spec := judge_spec(judge, judge_limit)) is not None:
-        loaded = spec.on(loaded)
+    log = verdict_log(shadow, shadow_texts)
+    loaded = open_gate(gate, preset, judge_spec(judge, judge_limit))
     with open_library(library) if library else nullcontext() as opened:
         tools = "check_context and complete_context" if opened is not None else "check_context"
         say(f"serving {tools} over stdio; MCP clients start this command; stop it with Ctrl-C")

@@ -5,15 +5,29 @@ An option is named after its parameter: `skip_bad` is `--skip-bad`.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from suffice.cli.output import FILTER_EXAMPLE
 
 _FORMAT = Option(help="Format: jsonl, beir, trec, frames, hotpotqa, musique, ...")
+MAX_SEED = 2**32 - 1  # of scikit-learn
 _LIBRARY = "A folder made by `suffice build`, or an address like qdrant://host:6333/news."
+
+
+def check_writable(path: Path | None) -> Path | None:
+    """Refuse a place that cannot be written before the work, whose result would be lost."""
+    if path is not None:
+        folder = next(one for one in path.absolute().parents if one.exists())
+        if not (folder.is_dir() and os.access(folder, os.W_OK)):
+            raise BadParameter(f"{path} cannot be written: check {folder}, or choose another place")
+    return path
+
+
+OUT_FILE: Any = {"dir_okay": False, "callback": check_writable}
 
 # Data
 Collection = Annotated[str | None, Option(help="A generated collection: controlled.")]
@@ -99,8 +113,12 @@ VerdictLogTexts = Annotated[
 ]
 Scheduler = Annotated[str | None, Option(help="Run on this Dask scheduler: tcp://127.0.0.1:8786.")]
 CheckpointDir = Annotated[Path | None, Option(help="Store finished blocks here, to resume later.")]
-Seed = Annotated[int, Option(help="Same seed, same result.")]
-RunFile = Annotated[Path | None, Option(dir_okay=False, help="Write the run (JSON) here.")]
-ReportFile = Annotated[Path | None, Option(dir_okay=False, help="Write an HTML report here.")]
-PlotFile = Annotated[Path | None, Option(dir_okay=False, help="Write a plot here (.png or .svg).")]
+Seed = Annotated[int, Option(min=0, max=MAX_SEED, help="Same seed, same result.")]
+RunFile = Annotated[Path | None, Option(help="Write the run (JSON) here.", **OUT_FILE)]
+ReportFile = Annotated[Path | None, Option(help="Write an HTML report here.", **OUT_FILE)]
+PlotFile = Annotated[Path | None, Option(help="Write a plot here (.png or .svg).", **OUT_FILE)]
+StudyFile = Annotated[Path | None, Option(help="Write the study (JSON) here.", **OUT_FILE)]
+JUnitFile = Annotated[
+    Path | None, Option(help="Write the --fail-if results as JUnit XML.", **OUT_FILE)
+]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]

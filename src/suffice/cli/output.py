@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from suffice.storage import BadRecords
 
 FILTER_EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
+HELP_HINT = "add --help to the command to see what it takes"
 BUG_HINT = "this is a bug in suffice; run `suffice --debug ...` and report the traceback"
 settings = {"debug": False}
 
@@ -54,16 +55,14 @@ def handle_errors(*, json: bool = False) -> Iterator[None]:
         code, message, hint, status = _describe_error(error)
         if json:
             print_json({"error": {"code": code, "message": message, "hint": hint}})
-        say(f"error: {message}")
-        if hint:
-            say(f"hint: {hint}")
+        say(f"error: {message}\nhint: {hint}")
         raise typer.Exit(status) from error
 
 
 def _describe_error(error: Exception) -> tuple[str, str, str, int]:
     """Code, message, hint and exit code."""
     if isinstance(error, SufficeError):
-        return error.code, str(error), error.hint, error.exit_code
+        return error.code, str(error), error.hint or HELP_HINT, error.exit_code
     if isinstance(error, OSError):
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return "disk", message, disk_hint(error), 1
@@ -198,7 +197,7 @@ def parse_prices(text: str) -> Prices:
 
     try:
         price_in, price_out = map(float, text.split(","))
-    except ValueError:
-        message = f"--prices is {text!r}, expected two numbers"
+        return Prices(price_in, price_out)
+    except ValueError:  # InputError is one
+        message = f"--prices is {text!r}, expected two numbers of at least 0"
         raise InputError(message, hint="for example --prices 0.15,0.60") from None
-    return Prices(price_in, price_out)

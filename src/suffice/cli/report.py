@@ -24,14 +24,15 @@ def report(
         list[Path] | None, Argument(help="Files of runs or studies, or their folders.")
     ] = None,
     out: Annotated[
-        Path | None, Option(dir_okay=False, help="Write an HTML report here instead.")
+        Path | None, Option(help="Write an HTML report here instead.", **opt.OUT_FILE)
     ] = None,
     k: Annotated[int | None, Option(min=1, help="The cut-off for retrieval runs.")] = None,
     shadow: Annotated[
         Path | None, Option(help="Verdict log: show what would have been held back.")
     ] = None,
     labels: Annotated[
-        Path | None, Option(help="With --shadow: write the questions most worth labelling.")
+        Path | None,
+        Option(help="With --shadow: write the questions most worth labelling.", **opt.OUT_FILE),
     ] = None,
     count: Annotated[
         int, Option(min=1, max=10_000, help="With --labels: how many questions.")

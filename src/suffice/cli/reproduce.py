@@ -50,7 +50,7 @@ def reproduce(
         int | None,
         Option(min=1, help="Parallel questions for a model or cross-encoder. Default: 1."),
     ] = None,
-    seed: Annotated[int | None, Option(help="Default: the seed of the study.")] = None,
+    seed: Annotated[int | None, Option(min=0, help="Default: the seed of the study.")] = None,
     json: opt.Json = False,
 ) -> None:
     """Reproduce the tables and figures of a paper.

@@ -10,14 +10,7 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli.loaders import open_library, open_model
-from suffice.cli.output import (
-    command,
-    parse_day,
-    parse_filter,
-    print_json,
-    say,
-    wide_console,
-)
+from suffice.cli.output import command, parse_day, parse_filter, print_json, say, wide_console
 from suffice.errors import InputError
 from suffice.types import printable
 
@@ -61,6 +54,7 @@ def search(
 
     address, text = _check_places(library, question, store)
     _check_filter_options(filter, None if complete else gate, model)
+    opened = open_model(model, base_url, timeout_s=timeout_s)
     options: dict[str, Any] = {"ranker": TreeRanker.load(ranker)} if ranker else {}
     retriever = (retriever or "bridge") if ranker else retriever
     loaded: Any = open_gate(gate or "default") if gate or complete else None
@@ -68,7 +62,6 @@ def search(
     with open_library(address) as lib:
         extraction = None
         if wanted == "auto":
-            opened = open_model(model, base_url, timeout_s=timeout_s)
             extraction = _extract_filter(lib, text, opened, day)
             wanted = extraction.filter
         options |= {"k": k, "retriever": retriever, "filter": wanted}
@@ -104,10 +97,11 @@ def _check_places(library: str, question: str | None, store: str | None) -> tupl
     """The library and the question: with --store, the only argument is the question."""
     if store and question is not None:
         raise InputError("give a library or --store, not both", hint="and the question")
-    if not store and question is None:
-        hint = 'suffice search DIR "Who ...?"'
+    address, text = (store, library) if store else (library, question or "")
+    if not text.strip():
+        hint = 'for example: suffice search DIR "Who ...?"'
         raise InputError("give both a library and a question", hint=hint)
-    return (store, library) if store else (library, question or "")
+    return address, text
 
 
 def _check_filter_options(filter: str | None, gate: str | None, model: str | None) -> None:

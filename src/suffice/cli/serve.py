@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec, open_library
+from suffice.cli.loaders import judge_spec, open_library, open_model, verdict_log
 from suffice.cli.output import command, print_json, say
 from suffice.errors import InputError, MissingExtraError, did_you_mean
 
@@ -70,18 +70,15 @@ def serve(
 
     if library is not None and not is_qdrant_address(library):
         library = str(Path(library).resolve())  # workers may run in another folder
+    paths = {"gate_folder": gate_folder, "keys": keys, "report": report}
+    paths |= {"label": label, "labels": labels, "shadow": shadow}
     settings = Settings(
         host=host,
         port=port,
         workers=workers,
         library=library,
         gates=_parse_gates(gate or ["default"]),
-        gate_folder=None if gate_folder is None else str(gate_folder.resolve()),
         preset=preset,
-        report=None if report is None else str(report.resolve()),
-        label=None if label is None else str(label.resolve()),
-        labels=None if labels is None else str(labels.resolve()),
-        keys=None if keys is None else str(keys.resolve()),
         model=model,
         base_url=base_url,
         model_seconds=timeout_s,
@@ -89,12 +86,12 @@ def serve(
         judge_limits=tuple(judge_limit or ()),
         log_texts=log_texts,
         log_requests=not quiet,
-        shadow=None if shadow is None else str(shadow.resolve()),
         shadow_texts=shadow_texts,
         limits=_parse_limits(limit or []),
+        **{name: str(path.resolve()) for name, path in paths.items() if path is not None},
     ).validate()
+    verdict_log(shadow, shadow_texts)
     _check_openable(settings)
-    judge_spec(judge, judge_limit)  # a wrong address or limit is reported once, here
     try:
         import fastapi  # noqa: F401
         import httptools  # noqa: F401
@@ -109,21 +106,20 @@ def serve(
 
 
 def _check_openable(settings: Settings) -> None:
-    """Report a wrong folder once, here, and not in every worker."""
+    """Report a wrong path, address or limit once, here, and not in every worker."""
     from suffice.evaluation.gate_runs import GateRun
     from suffice.gate.gate_ref import GateRef
-    from suffice.storage import check_appendable
 
     for path in settings.gates.values():
         GateRef.named(path, settings.preset)
     if settings.keys is not None:
         from suffice.service.keys import ApiKeys
 
-        ApiKeys(settings.keys).all()
+        if not ApiKeys(settings.keys).all():
+            new = f"suffice serve key new --keys {settings.keys} --name NAME"
+            say(f"note: {settings.keys} has no key, so no client has access\nnext: {new}")
     if settings.report is not None:
         GateRun.load(Path(settings.report))
-    if settings.shadow is not None:
-        check_appendable(Path(settings.shadow))
     if settings.labels_path is not None:
         from suffice.service.labelling import LabelQueue, load_items
 
@@ -132,6 +128,11 @@ def _check_openable(settings: Settings) -> None:
         LabelQueue(settings.labels_path)
     if settings.library is not None:
         open_library(settings.library).close()
+    if settings.gate_folder is not None and Path(settings.gate_folder).is_file():
+        message = f"{settings.gate_folder} is a file, expected a folder for new gates"
+        raise InputError(message, hint="name a folder: --gate-folder DIR")
+    open_model(settings.model, settings.base_url, timeout_s=settings.model_seconds)
+    judge_spec(settings.judge, settings.judge_limits)
 
 
 def _parse_gates(options: list[str]) -> dict[str, str]:

@@ -105,7 +105,9 @@ class ApiKeys:
 
     def _read(self) -> list[ApiKey]:
         try:
-            record: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
+            record: Any = json.loads(self.path.read_text(encoding="utf-8"))
+            if not isinstance(record, dict):
+                raise ValueError("it is not a JSON object")
             if record["version"] != VERSION:
                 raise ValueError(f"its version is {record['version']!r}, expected {VERSION}")
             return [_parse_key(key) for key in record["keys"]]

@@ -165,7 +165,8 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
 def _too_large(max_bytes: int) -> ApiError:
     # Do not read the rest of the body: the connection ends with this response.
     message = f"the body is larger than {max_bytes:,} bytes"
-    return ApiError(413, "too_large", message, headers={"connection": "close"})
+    hint = "send fewer or shorter texts, or start the service with --limit body_bytes=N"
+    return ApiError(413, "too_large", message, hint=hint, headers={"connection": "close"})
 
 
 def _too_slow(seconds: float) -> ApiError:

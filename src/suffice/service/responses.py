@@ -27,9 +27,11 @@ STATUS: dict[type[errors.SufficeError], int] = {
     errors.EngineError: 500,
     errors.ModelError: 502,
 }
+SCHEMA_HINT = "see the schemas in /openapi.json"
 MAX_ERRORS_SHOWN = 5  # invalid values of one request
 MAX_NAME = 100  # characters of a field's name
 UNKNOWN_FIELD = "extra_forbidden"  # pydantic's name for it
+BLANK = {"pattern": r"\S"}  # what pydantic says about a text of spaces only
 
 
 @dataclass(slots=True)
@@ -94,7 +96,9 @@ def to_api_error(error: Exception) -> ApiError:
         known = HTTPStatus(error.status_code)
         code = known.phrase.casefold().replace(" ", "_").replace("-", "_")
         message = known.description or known.phrase
-        return ApiError(known, code, message, headers=getattr(error, "headers", None))
+        hint = "see the paths in /openapi.json" if known in (404, 405) else ""
+        headers = getattr(error, "headers", None)
+        return ApiError(known, code, message, hint=hint, headers=headers)
     if not isinstance(error, errors.SufficeError):
         hint = "see the service log for this request_id"
         return ApiError(500, "internal", "internal error in the service", hint=hint)
@@ -102,7 +106,8 @@ def to_api_error(error: Exception) -> ApiError:
     if status == 500 and getattr(error, "retryable", False):
         headers = {"retry-after": "1"}
         return ApiError(503, error.code, str(error), hint=error.hint, headers=headers)
-    return ApiError(status, error.code, str(error), hint=error.hint)
+    hint = error.hint or (SCHEMA_HINT if status == 422 else "")
+    return ApiError(status, error.code, str(error), hint=hint)
 
 
 def validation_error(invalid: Sequence[Mapping[str, Any]], schema: Any = None) -> ApiError:
@@ -110,17 +115,23 @@ def validation_error(invalid: Sequence[Mapping[str, Any]], schema: Any = None) -
 
     `schema` is the model of the body, used to suggest the nearest known field.
     """
+    # Of a union, only the member that came closest: a hit may be a text, but this one is an object.
+    places = [_field_parts(error["loc"]) for error in invalid]
+    outer = {place[:depth] for place in places for depth in range(len(place))}
+    invalid = [error for error, place in zip(invalid, places) if place not in outer]
     # Unknown fields first: they often explain why another one is missing.
     ordered = sorted(invalid, key=lambda error: error.get("type") != UNKNOWN_FIELD)
     shown = [_describe(error, schema) for error in ordered[:MAX_ERRORS_SHOWN]]
     more = len(invalid) - MAX_ERRORS_SHOWN
     message = "; ".join(shown) + (f" and {more} more" if more > 0 else "")
-    return ApiError(422, "bad_input", message, hint="see the schemas in /openapi.json")
+    return ApiError(422, "bad_input", message, hint=SCHEMA_HINT)
 
 
 def _describe(error: Mapping[str, Any], schema: Any) -> str:
     location = [part[:MAX_NAME] if isinstance(part, str) else part for part in error["loc"]]
     path = _field_path(location)
+    if error.get("ctx") == BLANK:
+        return f"{path}: String should not be blank"
     if error.get("type") != UNKNOWN_FIELD or not location:
         return f"{path}: {error['msg']}"
     known = _fields_at(schema, location[:-1])
@@ -144,12 +155,19 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     return [model for inner in get_args(annotation) for model in _models_in(inner)]
 
 
+def _field_parts(location: Sequence[Any]) -> tuple[Any, ...]:
+    """The location without the names of union members."""
+    members = ("body", "query", "str", "HitInput")
+    return tuple(
+        part
+        for part in location
+        if isinstance(part, int) or (part not in members and "[" not in part)
+    )
+
+
 def _field_path(location: Sequence[Any]) -> str:
-    """A path such as hits[2].text, without the names of union members."""
+    """A path such as hits[2].text."""
     path = ""
-    for part in location:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif part not in ("body", "query", "str", "HitInput") and "[" not in part:
-            path += f".{part}" if path else part
+    for part in _field_parts(location):
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
     return path or "the body"

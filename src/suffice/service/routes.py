@@ -17,7 +17,7 @@ from suffice.evaluation.adaptation import adapt_to_labels
 from suffice.evaluation.judging import mark_judged
 from suffice.gate.drift import MIN_QUESTIONS
 from suffice.gate.evidence_graph import build_evidence_graph
-from suffice.gate.gate import Gate
+from suffice.gate.gate import GATE_KIND, Gate
 from suffice.gate.hits import normalize_hits
 from suffice.library import Library
 from suffice.registry import RETRIEVERS
@@ -36,7 +36,7 @@ from suffice.service.responses import ApiError, get_context, respond
 from suffice.service.settings import DEFAULT_GATE
 from suffice.service.state import Service
 from suffice.service.streaming import EVENT_STREAM, BatchCheck, respond_to_ask
-from suffice.storage import Record
+from suffice.storage import Record, check_replaceable
 from suffice.types import Document, Hit, Trace, Verdict
 
 public_api = APIRouter(route_class=PublicRoute)
@@ -145,6 +145,7 @@ async def adapt(request: Request, form: schemas.AdaptRequest) -> Response:
 
 def _adapt(service: Service, form: schemas.AdaptRequest) -> dict[str, Any]:
     gate, folder = service.gate(form.gate), service.gate_folder / form.name
+    check_replaceable(folder, kind=GATE_KIND)  # before the work
     records = [Record(row, f"labels[{at}]") for at, row in enumerate(form.labels)]
     labels, judged_labels = check_judged(parse_labels(records), promise=form.alpha is not None)
     bare = {hit["id"] for label in labels for hit in label.hits if "text" not in hit}

@@ -41,7 +41,8 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-                raise InputError(f"limits: {name} is {value!r}, expected a number above 0")
+                message = f"limits: {name} is {value!r}, expected a number above 0"
+                raise InputError(message, hint=f"for example --limit {name}=10")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,120 @@
+"""What a new user types wrong: each is an error with a hint before any work, and loses nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.commands import suffice
+
+from suffice.cli.serve import _check_openable
+from suffice.service.settings import Settings
+
+DOCUMENTS = [
+    {"doc_id": "mara", "text": "Mara Lindqvist is the head of returns."},
+    {"doc_id": "office", "text": "Mara Lindqvist moved to the Gothenburg office in March."},
+]
+QUESTION = {"question_id": "q1", "question": "Where is the head of returns?", "gold": ["mara"]}
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's folder: documents, a library, questions, labels and hits."""
+    folder = tmp_path_factory.mktemp("desk")
+    label = {"question": "Who?", "hits": ["Mara."], "complete": True}
+    lines: dict[str, list[Any]] = {"documents": DOCUMENTS, "questions": [QUESTION]}
+    lines["labels"] = [label]
+    lines["scores"] = [{**label, "gold": [], "hits": [{"text": "Mara.", "score": "high"}]}]
+    lines["blank"] = [{**label, "gold": [], "question": " "}]
+    for name, records in lines.items():
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    (folder / "hits.json").write_text('[{"id": "mara"}, {"id": "nobody"}]', encoding="utf-8")
+    (folder / "blank").mkdir()
+    (folder / "blank" / "empty.txt").touch()
+    built = suffice("build", folder / "documents.jsonl", "--out", folder / "library")
+    assert built.exit_code == 0, built.output
+    return folder
+
+
+DATA = "--dataset jsonl --corpus documents.jsonl --questions questions.jsonl"
+WRONG = [
+    ("search library |", "give both a library and a question"),
+    ("search library |  |", "give both a library and a question"),
+    ("search library Who? --base-url http://127.0.0.1:1/v1", "--base-url needs --model"),
+    ("check |  | --library library", "--library needs the question"),
+    ("check Who? --hits hits.json --others run.txt", "--others goes with --run"),
+    ("check --batch labels.jsonl --corpus documents.jsonl", "--corpus goes with --run"),
+    ("ask library Who? --prices -1,0", "expected two numbers of at least 0"),
+    ("ask library Who? --prices nan,0", "expected two numbers of at least 0"),
+    ("build blank --out new", "has no document; the first problem: blank/empty.txt: is empty"),
+    ("build documents.jsonl --export hits.json", "--export"),
+    ("adapt labels.jsonl --out gate --alpha nan", "alpha is nan"),
+    ("adapt labels.jsonl --out gate --alpha 0.1 --delta -1", "delta is -1.0"),
+    ("adapt labels.jsonl --out gate --seed -1", "--seed"),
+    ("fit --examples labels.jsonl --out gate --costs -1,0,0", "expected a finite number"),
+    ("fit --examples scores.jsonl --out gate", "scores.jsonl:1: hit 1: its score is of type str"),
+    ("fit --examples blank.jsonl --out gate", "blank.jsonl:1: expected 'question'"),
+    ("grade documents.jsonl --out made --forms |", "--forms names no form"),
+    ("grade documents.jsonl --out made --base-url http://127.0.0.1:1/v1", "needs --model"),
+    ("grade documents.jsonl --out made --seed -1", "--seed"),
+    (f"evaluate retrieval {DATA} --seed 4294967296", "--seed"),
+    (f"evaluate retrieval {DATA} --out hits.json/run.json", "cannot be written"),
+    (f"evaluate gate {DATA} --fail-if auroc<0.5 --junit hits.json/x.xml", "cannot be written"),
+    ("judge labels.jsonl --out hits.json/labels.jsonl", "cannot be written"),
+    ("report --shadow labels.jsonl --labels hits.json/ask.jsonl", "cannot be written"),
+    ("serve --base-url http://127.0.0.1:1/v1", "--base-url needs --model"),
+    ("serve --model qwen --base-url nowhere", "is not an address"),
+    ("serve --gate-folder hits.json", "expected a folder for new gates"),
+    ("serve --shadow-texts", "--shadow-texts needs --shadow"),
+    ("mcp --shadow-texts", "--shadow-texts needs --shadow"),
+    ("serve --limit connections=0", "expected a number above 0"),
+]
+
+
+@pytest.mark.parametrize(("typed", "says"), WRONG)
+def test_wrong_input_is_an_error_with_a_hint(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, says: str
+) -> None:
+    monkeypatch.chdir(desk)
+    before = {path: path.read_bytes() for path in desk.glob("*.json*")}
+    result = suffice(*split(typed))
+    assert result.exit_code == 2, result.output
+    assert says in " ".join(result.stderr.split())
+    assert "hint: " in result.stderr or "--help' for help" in result.stderr
+    assert {path: path.read_bytes() for path in desk.glob("*.json*")} == before
+
+
+def split(typed: str) -> list[str]:
+    """Words at spaces; what stands between two bars, or after the last one, is one word."""
+    words: list[str] = []
+    for place, part in enumerate(typed.split("|")):
+        words += [part] if place % 2 else part.split()
+    return words
+
+
+def test_a_labelled_question_with_a_bad_hit_can_be_skipped(desk: Path, tmp_path: Path) -> None:
+    words = ("--examples", desk / "scores.jsonl", "--out", tmp_path / "gate", "--skip-bad")
+    assert "0 labelled examples" in suffice("fit", *words, "--preset", "fast").stderr
+
+
+def test_a_key_file_of_another_shape_is_named(tmp_path: Path) -> None:
+    (tmp_path / "keys.json").write_text("[]", encoding="utf-8")
+    result = suffice("serve", "key", "list", "--keys", tmp_path / "keys.json")
+    assert "is not a key file: it is not a JSON object" in result.stderr
+
+
+def test_a_hit_that_the_library_lacks_is_named(desk: Path) -> None:
+    words = ("--hits", desk / "hits.json", "--library", desk / "library", "--preset", "fast")
+    result = suffice("check", "Where is Mara?", *words)
+    assert result.exit_code == 0, result.output
+    assert "has no document 'nobody': checked without its text" in result.stderr
+
+
+def test_serving_without_any_key_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _check_openable(Settings(keys=str(tmp_path / "keys.json"), preset="fast"))
+    assert "has no key, so no client has access" in capsys.readouterr().err
