@@ -562,8 +562,9 @@ def sample_paths(
 ) -> list[ReasoningPath]:
     """At most `per_hop` paths of each length, drawn evenly over their chains of relations.
 
-    Chains of known relations and chains with open ones take turns: most open chains are unique and
-    would fill the quota. `can_write` excludes paths that give no question.
+    Paths whose first and last facts are new come before those that repeat them. Chains of known
+    relations and chains with open ones take turns: most open chains are unique and would fill the
+    quota. `can_write` excludes paths that give no question.
     """
     groups: dict[tuple[str, ...], list[ReasoningPath]] = defaultdict(list)
     for path in paths:
@@ -575,9 +576,22 @@ def sample_paths(
         by_length[len(relations)][is_open].append(order)
     chosen: list[ReasoningPath] = []
     for _, lanes in sorted(by_length.items()):
-        fitting = (filter(can_write, _in_turn(orders)) for orders in lanes)
+        fitting = (filter(can_write, _varied(_in_turn(orders))) for orders in lanes)
         chosen += islice(_in_turn(fitting), per_hop)
     return chosen
+
+
+def _varied(paths: Iterable[ReasoningPath]) -> list[ReasoningPath]:
+    """The paths by how often earlier ones begin with the same fact or end at it."""
+    firsts: Counter[str] = Counter()
+    lasts: Counter[str] = Counter()
+    repeats = []
+    for path in paths:
+        first, last = path.triples[0].claim_id, path.triples[-1].claim_id
+        repeats.append((firsts[first] + lasts[last], path))
+        firsts[first] += 1
+        lasts[last] += 1
+    return [path for _, path in sorted(repeats, key=lambda one: one[0])]
 
 
 def _in_turn(orders: Iterable[Iterable[T]]) -> Iterator[T]:
