@@ -436,7 +436,8 @@ _ROLE_WORDS = (
 
 def _clause(text: str, subject: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
     if match := _OF_IS.fullmatch(text.rstrip(".")):
-        owner = _DETERMINER.sub("", match["subject"], count=1)
+        article = _DETERMINER.match(match["subject"])
+        owner = match["subject"][article.end() if article else 0 :]
         if _is_named(owner, terms):
             yield from _attribute(owner, match["key"], match["rest"], terms)
         return
