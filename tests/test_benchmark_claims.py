@@ -536,10 +536,24 @@ def test_areas_around_a_place_are_read_after_in() -> None:
         page("Oak", "Oak lies in the U.S. state of Michigan. It is small."),
         page("Elm", "Elm lies in the U.S. state of Michigan. It is small."),
     )
+    town = page("View", "The Town of View is a municipality located in Norway. It is small.")
+    assert ("View", "country", "Norway") in triples_of(town)
+    georgia = triples_of(
+        page("Georgia", "The capital of Georgia is Tbilisi."),
+        page("Savan", "Savan is a city in the U.S. state of Georgia."),
+        page("Macon", "Macon lies in the U.S. state of Georgia."),
+    )
+    assert not {one for one in georgia if one[1] == "country"}
     lead = "In 2013 tourism within the state grew again, and the second home of visitors to Sund"
     called = [page(name, f"{name} lies in the state of Sund.") for name in ("Oak", "Elm")]
     found_later = triples_of(page("Sund", f"{lead} is the state of Norland, by far."), *called)
     assert "Norland" not in {name for _, _, name in found_later}
+    grown = page(
+        "Sund", "With more people than in any year before 2014, Sund is a state in Norway."
+    )
+    assert ("Sund", "country", "Norway") in triples_of(grown)
+    stadium = page("Finley Stadium", "Finley Stadium is the stadium for the University of Sund.")
+    assert ("Finley Stadium", "located in", "Sund") not in triples_of(stadium)
     assert ("Zilwau", "located in state", "Michigan") in found
     assert ("Gmina Mich", "country", "Poland") in found
     assert ("Venn", "capital of", "Veneto") in found

@@ -240,15 +240,23 @@ def test_a_title_without_a_word_is_a_vague_subject(catalogue: Catalogue) -> None
 
 
 def test_what_a_person_did_once_is_no_question_about_an_article() -> None:
-    met = Triple("Mira Holt", "meets", "Jon Berg", "a", "a#0", phrase="met", object_kind="person")
+    met = Triple("Logan Cooke", "meets", "Jon Berg", "a", "a#0", phrase="met", object_kind="person")
     head = Triple("Kestrel", "CEO", "Jon Berg", "a", "a#1", phrase="CEO", object_kind="person")
-    outlet = Triple("Port closes", "outlet", "The Herald", "a", "a#2", phrase="outlet")
+    title = "The port closes after a long and very costly year for its owners"
+    outlet = Triple(title, "outlet", "The Herald", "a", "a#2", phrase="outlet")
     pages = PageIndex([], [])
     for triples, is_asked in (([met, head], True), ([met, head, outlet], False)):
         facts = Facts(build_graph(triples, pages), Wording(pages))
         asked = {one.paths[0].triples[0].relation for one in write_single_questions(facts, most=9)}
         assert ("meets" in asked) is is_asked
         assert "CEO" in asked
+
+
+def test_a_document_may_call_the_united_states_by_its_short_name() -> None:
+    document = Document("oak", "Oak lies in the U.S. state of Ohio.", title="Oak")
+    judge = RuleJudge([document], PageIndex([], []))
+    assert judge._holds("oak", "United States")
+    assert not judge._holds("oak", "United Kingdom")
 
 
 def test_a_short_name_that_holds_in_one_cluster_starts_no_question(catalogue: Catalogue) -> None:

@@ -247,6 +247,13 @@ def test_a_sample_prefers_new_facts_to_repeated_ones() -> None:
     assert len(sample_paths(paths, 12)) == 12
 
 
+def test_the_page_of_the_subject_is_preferred_to_another_with_the_same_fact() -> None:
+    edges = [triple("Ohio", "country", "United States", one) for one in ("ohio", "zoo", "a")]
+    assert KnowledgeGraph(edges).only("Ohio")["country"].doc_id == "zoo"
+    graph = KnowledgeGraph(edges, {"ohio": "Ohio", "zoo": "The zoo"})
+    assert graph.only("Ohio")["country"].doc_id == "ohio"
+
+
 def test_rare_open_chains_take_no_more_than_their_turn() -> None:
     known = [triple(f"A{at}", "father", f"B{at}", f"a{at}") for at in range(6)]
     known += [triple(f"B{at}", "birth date", f"19{at:02}", f"b{at}") for at in range(6)]

@@ -518,6 +518,7 @@ def test_a_chain_does_not_reach_a_hub_by_one_of_many() -> None:
 
 
 def test_the_last_mayor_that_a_text_names_may_have_successors() -> None:
+    assert not is_functional("co-founder", "person")
     assert not is_functional("last mayor", "person")
     assert is_functional("mayor", "person")
 

@@ -65,12 +65,17 @@ class Facts:
     @cached_property
     def lasting(self) -> list[Triple]:
         """The facts without what a person did at one moment in an article: "Mira met Jon"."""
-        articles = {one.doc_id for one in self.every if one.relation == OUTLET}
+        articles = {
+            one.doc_id
+            for subject in self.graph.subjects
+            for one in self.graph.edges(subject, OUTLET)
+        }
         return [one for one in self.every if not (one.doc_id in articles and self._is_deed(one))]
 
     def _is_deed(self, triple: Triple) -> bool:
         subject = kind_of(triple.subject, self.wording.pages.kind(triple.subject))
-        among_people = subject == "person" and triple.object_kind in ("person", "")
+        # A name of unknown kind may be a person's: "Logan Cooke".
+        among_people = {subject, triple.object_kind} <= {"person", ""}
         verb = bool(triple.phrase) and not is_functional(triple.relation, triple.object_kind)
         return among_people and verb
 

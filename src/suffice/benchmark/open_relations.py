@@ -165,6 +165,8 @@ def is_functional(relation: str, kind: str) -> bool:
     if kind == "date":
         return True
     words = relation.split()
+    if words and words[-1].startswith(("co-", "cofounder")):  # a co-founder is not the only one
+        return False
     # "the last mayor before 1898", "a national champion of Iran"
     if words and (relation in KIN or words[-1].endswith(_ORDINAL) or _TEMPORARY & set(words)):
         return False

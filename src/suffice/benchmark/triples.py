@@ -44,7 +44,6 @@ from suffice.lexicon import MONTHS
 from suffice.storage.records import read_toml
 from suffice.text import title_key
 
-MAX_LEAD = 60  # characters before the name of a place in the sentence that defines it
 MAX_RELATION_WORDS = 4  # longer open relations are not worded in questions
 PARENT = "parent"  # father or mother: the sentence does not tell which
 PARENT_IN_LAW = "parent-in-law"
@@ -521,12 +520,17 @@ def _mother(text: str, at: int, joined: Collection[str]) -> Matches:
 
 _FOUNDED = re.compile(rf"\b(?:was |is )?(?:founded|established|formed) (?:in|on) (?P<date>{_DATE})")
 _IN = re.compile(
-    r"\b(?:is|was) (?:an?|the|one of the) (?:[\w-]+ ){0,6}?(?:located |situated )?(?:in|on|of) "
+    r"\b(?:is|was) (?:an?|the|one of the) (?:(?!(?:for|by|to|at|with|from)\b)[\w-]+ ){0,6}?"
+    r"(?:located |situated )?(?:in|on|of) "
     r"(?:(?:the )?(?:north|south|east|west|central)[a-z-]* (?:(?:part |region )?of )?)?"
     r"(?=[A-Z]|the [A-Z])"
 )
 
 
+# "the second home of visitors to Sund is": not about Sund
+_IN_PASSING = re.compile(
+    rf"\b(?:to|in|for|from|at|with|by|near|(?!(?:{'|'.join(AREAS)}) )[a-z]+ of) (?:the )?$"
+)
 _STATE_OF = re.compile(r"(?:the )?[A-Z][\w.]*(?: [A-Z]\w+)? (?:state|territory|province) of ")
 # "in Saginaw County in the U.S. state of Michigan", "in Białystok County, in north-eastern Poland"
 _WIDER = re.compile(
@@ -561,7 +565,7 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
     match = _IN.search(text)
     if match is None or "tributary" in match.group():  # a river is not in the river it flows into
         return
-    if text.find(name, MAX_LEAD, match.start()) >= 0:  # "the first home of visitors to Sund is in"
+    if _IN_PASSING.search(text[: max(text.rfind(name, 0, match.start()), 0)]):
         return
     state = _STATE_OF.match(text, match.end())
     place = place_at(text, state.end() if state else match.end())
@@ -573,7 +577,8 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
         parts.append(wider["area"].rstrip("."))
         at = wider.end()
     yield RelationMatch("located in", (", ".join(parts),))
-    countries = [part for part in parts if part in COUNTRIES]
+    # "the U.S. state of Georgia" is no country
+    countries = [part for part in parts[1 if state else 0 :] if part in COUNTRIES]
     if len(countries) == 1 and countries[0] != base_title(page.title):
         yield RelationMatch("country", (countries[0],))
 
@@ -668,7 +673,7 @@ def area_facts(text: str, title: str = "") -> Iterator[tuple[str, str, str]]:
     for match in _NATIONAL.finditer(plain):
         nation = match["nation"]
         country = NATIONALITIES.get(nation) or ("United States" if nation[:1] == "U" else "")
-        if country and match["area"] not in COUNTRIES:
+        if country and match["area"].rstrip(".") not in COUNTRIES:  # Georgia
             yield match["area"].rstrip("."), "country", country
 
 
