@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from suffice.benchmark.audit import audit
-from suffice.benchmark.stage_protocols import GeneratedQuestion
+from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
 from suffice.types import Document
 
 VILLAGE = [
@@ -84,6 +85,18 @@ def test_balance_and_lines_are_for_people_and_json_for_scripts() -> None:
     assert found.balance["answers, the most frequent"] == {"john playfair": 2}
     assert any("lexical shortcut" in line for line in found.lines())
     assert json.loads(json.dumps(found.as_json()))["questions"] == 2
+
+
+def test_chains_that_end_at_one_fact_are_counted_as_one() -> None:
+    last = Triple("Sund", "mayor", "Ada", "sund", "sund#3")
+    firsts = [Triple(name, "country", "Sund", name, f"{name}#0") for name in ("Lund", "Moss")]
+    chains = [
+        replace(made(one.doc_id, "Who?", "Ada", "x", "y"), paths=(ReasoningPath((one, last)),))
+        for one in firsts
+    ]
+    found = audit(chains, VILLAGE).balance
+    assert found["chains, different first facts by hops"] == {"2": 2}
+    assert found["chains, different last facts by hops"] == {"2": 1}
 
 
 def test_nothing_to_audit_is_told_without_a_fall() -> None:

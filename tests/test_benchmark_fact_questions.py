@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -236,6 +237,35 @@ def test_validation_says_why(catalogue: Catalogue, text: str, subject: str, why:
 def test_a_title_without_a_word_is_a_vague_subject(catalogue: Catalogue) -> None:
     triple = Triple("()", "owned by", "Team Tern", "d0", "d0#0")
     assert catalogue.why("Which team owns ()?", triple) == "vague subject"
+
+
+def test_what_a_person_did_once_is_no_question_about_an_article() -> None:
+    met = Triple("Logan Cooke", "meets", "Jon Berg", "a", "a#0", phrase="met", object_kind="person")
+    head = Triple("Kestrel", "CEO", "Jon Berg", "a", "a#1", phrase="CEO", object_kind="person")
+    title = "The port closes after a long and very costly year for its owners"
+    outlet = Triple(title, "outlet", "The Herald", "a", "a#2", phrase="outlet")
+    pages = PageIndex([], [])
+    for triples, is_asked in (([met, head], True), ([met, head, outlet], False)):
+        facts = Facts(build_graph(triples, pages), Wording(pages))
+        asked = {one.paths[0].triples[0].relation for one in write_single_questions(facts, most=9)}
+        assert ("meets" in asked) is is_asked
+        assert "CEO" in asked
+
+
+def test_a_document_may_call_the_united_states_by_its_short_name() -> None:
+    document = Document("oak", "Oak lies in the U.S. state of Ohio.", title="Oak")
+    judge = RuleJudge([document], PageIndex([], []))
+    assert judge._holds("oak", "United States")
+    assert not judge._holds("oak", "United Kingdom")
+
+
+def test_a_short_name_that_holds_in_one_cluster_starts_no_question(catalogue: Catalogue) -> None:
+    """ "Rangers" is one team in one cluster; an open fact has the words of its own text."""
+    short = Triple("Rangers", "owned by", "Team Tern", "d0", "d0#0", link="context")
+    text = "Which team owns Rangers?"
+    assert catalogue.why(text, short) == "vague subject"
+    assert catalogue.why(text, replace(short, phrase="is owned by")) != "vague subject"
+    assert catalogue.why(text, replace(short, link="exact")) != "vague subject"
 
 
 def test_what_two_documents_say_is_no_question_of_one(catalogue: Catalogue) -> None:

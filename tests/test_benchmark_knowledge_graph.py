@@ -237,6 +237,23 @@ def test_a_sample_is_even_over_chains_of_relations() -> None:
     assert chosen == sample_paths(list(reversed(shortest_paths(graph))), 3)
 
 
+def test_a_sample_prefers_new_facts_to_repeated_ones() -> None:
+    mayors = [triple(f"A{at}", "nationality", "Sund", f"a{at}") for at in range(20)]
+    mayors += [triple("Sund", "largest city", "Lund", "sund")]
+    others = [triple(f"C{at}", "nationality", f"D{at}", f"c{at}") for at in range(4)]
+    others += [triple(f"D{at}", "largest city", f"E{at}", f"d{at}") for at in range(4)]
+    paths = shortest_paths(KnowledgeGraph([*mayors, *others]))
+    assert len({path.ends[1] for path in sample_paths(paths, 5)}) == 5
+    assert len(sample_paths(paths, 12)) == 12
+
+
+def test_the_page_of_the_subject_is_preferred_to_another_with_the_same_fact() -> None:
+    edges = [triple("Ohio", "country", "United States", one) for one in ("ohio", "zoo", "a")]
+    assert KnowledgeGraph(edges).only("Ohio")["country"].doc_id == "zoo"
+    graph = KnowledgeGraph(edges, {"ohio": "Ohio", "zoo": "The zoo"})
+    assert graph.only("Ohio")["country"].doc_id == "ohio"
+
+
 def test_rare_open_chains_take_no_more_than_their_turn() -> None:
     known = [triple(f"A{at}", "father", f"B{at}", f"a{at}") for at in range(6)]
     known += [triple(f"B{at}", "birth date", f"19{at:02}", f"b{at}") for at in range(6)]

@@ -518,5 +518,23 @@ def test_a_chain_does_not_reach_a_hub_by_one_of_many() -> None:
 
 
 def test_the_last_mayor_that_a_text_names_may_have_successors() -> None:
+    assert not is_functional("co-founder", "person")
     assert not is_functional("last mayor", "person")
     assert is_functional("mayor", "person")
+
+
+def test_an_article_is_removed_from_the_start_of_a_name_only() -> None:
+    found = facts(page("", "The capital of Baranya county is Pécs."))
+    assert not any(subject.startswith("Baranyc") for subject, _, _ in found)
+    (fact,) = open_relations("The owner of the Church of the Nativity is Mira Holt.")
+    assert fact.subject == "Church of the Nativity"
+
+
+def test_a_country_has_many_captains() -> None:
+    texts = ("Mira Holt is the {} of Norway.", "Norway's {} is Mira Holt.")
+    for role, is_read in (("captain", False), ("head coach", False), ("prime minister", True)):
+        found = facts(*(page(f"{role} {at}", one.format(role)) for at, one in enumerate(texts)))
+        assert (("Norway", role, "Mira Holt") in found) is is_read
+    assert ("Team Tern", "captain", "Mira Holt") in facts(
+        page("", "Mira Holt is the captain of Team Tern.")
+    )

@@ -6,8 +6,9 @@ Every path of the knowledge graph is tried. `counts.json` has the triples, those
 corpus also says something about their object), and, by hops: the pairs of pages so far apart that
 each page names the next (a chain cannot be longer, whatever the rules read), the paths in the
 graph, the questions that the rules can word, those that pass every check, how many different facts
-these end at, and how many use a missing link. Counts of several corpora are stored in
-`research/grade_readings/chains.json`, verdicts beside them (`readings show --what chains`).
+these begin and end with, and how many use a missing link. The command also prints these three to
+stderr. Counts of several corpora are stored in `research/grade_readings/chains.json`, verdicts
+beside them (`readings show --what chains`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from suffice.benchmark.audit import variety
 from suffice.benchmark.knowledge_graph import MAX_HOPS, MIN_HOPS, seeded_order
 from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
+from suffice.benchmark.stage_protocols import question_from_record
 from suffice.benchmark.vocabulary import base_title
 from suffice.datasets import load
 from suffice.retrieval.phrase_matcher import PhraseMatcher
@@ -32,6 +35,7 @@ from suffice_research.training.sources import ProgressLog, exit_code
 
 SEED, PER_LENGTH = 42, 20
 EVERY = 1_000_000  # paths of a length: no limit
+SHOWN = ("valid", "different first facts", "different last facts")
 CORPORA = ("2wikimultihopqa", "musique", "hotpotqa")
 
 
@@ -59,8 +63,6 @@ def count_chains(
         for name in ("knowledge", "paths", "questions")
     )
     subjects = {one.value["subject"] for one in triples}
-    # Many chains may end at the same fact, such as one about a country.
-    ends = {(one["hops"], one["path"][0][-1]["claim_id"]) for one in valid}
     linked = [one for one in valid if any(fact["link"] for some in one["path"] for fact in some)]
     counts = {
         "documents": len(documents),
@@ -70,7 +72,7 @@ def count_chains(
         "paths": _by_hops(len(one.value["triples"]) for one in paths),
         "questions": _by_hops(one.value["hops"] for one in written),
         "valid": _by_hops(one["hops"] for one in valid),
-        "different last facts": _by_hops(hops for hops, _ in ends),
+        **variety(question_from_record(dict(one)) for one in valid),
         "over a missing link": _by_hops(one["hops"] for one in linked),
         "dropped": dict(built.dropped),
     }
@@ -96,6 +98,13 @@ def _pages_in_a_row(documents: Sequence[Document]) -> Iterator[int]:
             frontier = {one for page in frontier for one in named.get(page, ())} - reached
             reached |= frontier
             yield from [pages] * len(frontier)
+
+
+def table(counts: Mapping[str, Any]) -> str:
+    """The valid chains by hops, and how varied they are: many may end at one fact."""
+    hops = [str(length) for length in range(MIN_HOPS, MAX_HOPS + 1)]
+    rows = [("hops", hops), *((name, [counts[name].get(one, 0) for one in hops]) for name in SHOWN)]
+    return "\n".join(f"{name:<22}" + "".join(f"{one:>7}" for one in row) for name, row in rows)
 
 
 def _by_hops(hops: Iterator[int]) -> dict[str, int]:
@@ -131,6 +140,7 @@ def _run(chosen: argparse.Namespace) -> None:
         known = json.loads(chosen.out.read_text()) if chosen.out.is_file() else {}
         known = {**known, chosen.corpus: counts}
         write_atomically(chosen.out, json.dumps(known, indent=2, sort_keys=True) + "\n")
+    print(table(counts), file=sys.stderr)
     for record in sheet(valid):
         print(json.dumps(record, ensure_ascii=False))
 

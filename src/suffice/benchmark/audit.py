@@ -4,7 +4,7 @@
     answer leakage       the question contains its answer, without offering it as a choice
     one document         one document alone has the answer and every name in the question
     lexical shortcuts    BM25 alone finds all the evidence, or the answer in its first hit
-    balance              hops, kinds, answers, and how questions begin
+    balance              hops, kinds, answers, how questions begin, and how varied the chains are
 
 None of these alone makes a question wrong: a benchmark that BM25 solves is valid but tells you
 little. The audit shows what a score measures.
@@ -176,4 +176,19 @@ def _balance(questions: Sequence[GeneratedQuestion]) -> dict[str, dict[str, int]
         "begin with": dict(begins.most_common(MOST_COMMON)),
         "answers, the most frequent": dict(answers.most_common(MOST_COMMON)),
         "answers, different": {"answers": len(answers)} if answers else {},
+        **{f"chains, {which} by hops": counts for which, counts in variety(questions).items()},
     }
+
+
+def variety(questions: Iterable[GeneratedQuestion]) -> dict[str, dict[str, int]]:
+    """How many different first and last facts the chains of each number of hops have.
+
+    A thousand chains that all end at the mayor of one city test little.
+    """
+    chains = [one for one in questions if one.kind == "chain" and one.paths]
+    found: dict[str, dict[str, int]] = {}
+    for which, at in (("different first facts", 0), ("different last facts", -1)):
+        facts = {(one.hops, one.paths[0].triples[at].claim_id) for one in chains}
+        counts = Counter(hops for hops, _ in facts)
+        found[which] = {str(hops): count for hops, count in sorted(counts.items())}
+    return found if chains else {}

@@ -42,7 +42,8 @@ HEADLINE = "headline"  # the kind of a page whose title is not a name
 
 def fix_spacing(text: str) -> str:
     """Correct the spacing: some data sets have "( born 1975)" and "Saxe- Meiningen"."""
-    text = re.sub(r"\s+", " ", normalize("NFC", text))  # NFC: "é" may be two characters
+    text = re.sub(r"<br ?/?>|\s+", " ", normalize("NFC", text))  # NFC: "é" may be two characters
+    text = re.sub(r"  +", " ", text)
     text = re.sub(r"\(\s+", "(", re.sub(r"\s+\)", ")", text))
     text = re.sub(r"(?<=[\w.\"])\(", " (", text)
     text = re.sub(r"(?<=\w)- (?=\w)| -(?=[a-z])", "-", text)
@@ -137,6 +138,8 @@ def parse_page(document: Document) -> Page:
         # "Rosehill Secondary College is located in Niddrie": the title says what it is.
         noun = named if KINDS[named] in _NAMED_KINDS else ""
     noun = noun or _noun_in_parenthesis(title)
+    if not noun and (realm := _REALM.match(title)):
+        noun = realm[1].casefold()
     if not noun and _DIRECTED.search(plain):  # "is a 1931 Danish drama directed by"
         noun = "film"
     kind = KINDS[noun] if noun else "person" if lived or _is_somebody(title, document.text) else ""
@@ -162,6 +165,7 @@ def _noun_in_parenthesis(title: str) -> str:
 
 
 _DIRECTED = re.compile(r"\b(?:is|was) an? (?:[12]\d{3} )[\w -]+? directed by\b")
+_REALM = re.compile(r"(Kingdom|Republic|Province|District|County|Island|Lake) of ")
 _DOES = re.compile(r"(?:iz|[^n]t|ch|d)er$|[aeiou]tor$|[a-z]{3}ist$")
 _NAMED_KINDS = frozenset(("place", "building", "school", "company", "paper"))
 _SOMEBODY = re.compile(r"[.)] (?:He|She) (?:is|was|died|married|had|became|served)\b")
@@ -281,13 +285,13 @@ class PageIndex:
         page = self.by_title.get(title)
         return page.kind if page else ""
 
-    def sex(self, name: str) -> str:
+    def sex(self, name: str, *, by_name: bool = True) -> str:
         """By the page, the rank or the first name; "" if none of them tells."""
         page = self.by_title.get(name)
         by_rank = (RANKS[word] for word in re.split(r"[ ,]+", name) if RANKS.get(word))
         first = _first_name(name)
-        by_name = self._sex_of_name.get(first) or SEX_OF_NAME.get(first, "")
-        return (page.sex if page else "") or next(by_rank, "") or by_name
+        given = self._sex_of_name.get(first) or SEX_OF_NAME.get(first, "")
+        return (page.sex if page else "") or next(by_rank, "") or (given if by_name else "")
 
     def find(self, name: str, kind: str = "", hints: Sequence[str] | None = None) -> str | None:
         """The only title that this name can refer to, among pages of that `kind` ("": any).
@@ -340,8 +344,14 @@ _KIN = re.compile(
 )
 _LATER = re.compile(
     r"(?P<when>(?:(?:In|On|At|From|Since|By|Around|After|Until) [^,;]{1,40}, |"
-    r"In [12]\d{3} |Born (?:in|on|at) [^;]{1,60}?, ))"
+    rf"(?:In|On|From|Since|By) (?:(?:\d{{1,2}} )?(?:{'|'.join(MONTHS)}) (?:\d{{1,2}}, )?)?"
+    r"[12]\d{3} |Born (?:in|on|at) [^;]{1,60}?, ))"
     r"(?:(?P<who>he|she|it)|the (?P<noun>[a-z]+))(?= [a-z])"
+)
+# "Around 1098, Ramiro was married": the name follows a date.
+_DATED = re.compile(
+    rf"(?:In|On|From|Since|By|Around) (?:(?:\d{{1,2}} )?(?:{'|'.join(MONTHS)}) (?:\d{{1,2}}, )?)?"
+    r"[12]\d{3},? "
 )
 _PRONOUN = re.compile(r"(?P<who>He|She|It)(?= [a-z])|(?P<whose>His|Her|Its)(?= [a-z])")
 _THE_NOUN = re.compile(r"(?:The|This) (?P<noun>[a-z]+)(?P<whose>'s)?(?= )")
@@ -360,6 +370,9 @@ _OPENED = re.compile(
     r"Born (?:in|on|at|into) [^;.]{1,90}?), )(?P<rest>(?P<who>he|she)?.*)"
 )
 _TITLE_VERB = re.compile(rf"(?:,| {any_of('after_title')}\b|'s |\s?\()")
+
+
+_PAST = re.compile(r" [a-z]+ed ")  # "Holm emigrated to Oslo"
 
 
 class RuleClaims:
@@ -519,6 +532,9 @@ def _after_opener(sentence: str, page: Page, about: bool) -> str | None:
         pronoun = about and match["who"] and _fits(match["who"].title(), page)
         if pronoun or (noun and match["noun"] == noun):
             return match["when"] + name + sentence[match.end() :]
+    dated = _DATED.match(sentence)
+    if dated and (rest := _after_name(sentence[dated.end() :], page)) is not None:
+        return dated.group() + name + rest
     if page.kind == "person" and (match := _OPENED.match(sentence)):
         if match["who"] and about and _fits(match["who"].title(), page):
             return match["when"] + name + match["rest"][len(match["who"]) :]
@@ -548,7 +564,8 @@ def _after_name(sentence: str, page: Page) -> str | None:
     for lead in dict.fromkeys((name, name.split(",")[0], *_short_names(page))):
         for start in {sentence, without_rank(sentence)} if page.kind == "person" else {sentence}:
             rest = start[len(lead) :].lstrip('"')
-            if start.startswith(lead) and _TITLE_VERB.match(rest):
+            verb = _TITLE_VERB.match(rest) or (page.kind == "person" and _PAST.match(rest))
+            if start.startswith(lead) and verb:
                 return rest
     return None
 
@@ -573,11 +590,24 @@ def _short_names(page: Page) -> tuple[str, ...]:
         return (words[0],)
     if page.kind != "person" or len(words) < 2:
         return ()
+    if peer := _PEER.search(page.title):  # "Effingham", "Lord Effingham"
+        return (*_surname(words), peer["of"])
     if "of" in words[1:]:
         given = words[: words.index("of", 1)]
         return (name.split(" of ")[0], " ".join(given), given[0])
     if "the" in words[1:]:  # Edward the Confessor
         return (" ".join(words[: words.index("the", 1)]),)
+    return _surname(words)
+
+
+# "Henry Howard, 4th Earl of Effingham"
+_PEER = re.compile(
+    r", \d+\w\w (?:Earl|Baron|Viscount|Marquess|Duke) (?:of )?(?P<of>[A-Z][\w’'-]+)$"
+)
+
+
+def _surname(words: Sequence[str]) -> tuple[str, ...]:
+    """The surname and the first names, if the last word is a surname."""
     surname = words[-1]
     is_name = len(surname) > 2 and not re.fullmatch(r"[IVX]+|Jr\.?|Sr\.?", surname)
     return (surname, " ".join(words[:-1])) if is_name else ()

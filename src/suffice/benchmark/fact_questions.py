@@ -25,7 +25,8 @@ from typing import TypeVar
 from suffice.benchmark.chain_questions import Wording, make_question
 from suffice.benchmark.comparison_questions import date_span
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
-from suffice.benchmark.relation_words import METADATA, ask_option, clause_of, confirm
+from suffice.benchmark.open_relations import is_functional, kind_of
+from suffice.benchmark.relation_words import METADATA, OUTLET, ask_option, clause_of, confirm
 from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.triples import RELATIONS
 from suffice.benchmark.vocabulary import base_title
@@ -60,6 +61,23 @@ class Facts:
     @cached_property
     def documents(self) -> int:
         return len({one.doc_id for one in self.every})
+
+    @cached_property
+    def lasting(self) -> list[Triple]:
+        """The facts without what a person did at one moment in an article: "Mira met Jon"."""
+        articles = {
+            one.doc_id
+            for subject in self.graph.subjects
+            for one in self.graph.edges(subject, OUTLET)
+        }
+        return [one for one in self.every if not (one.doc_id in articles and self._is_deed(one))]
+
+    def _is_deed(self, triple: Triple) -> bool:
+        subject = kind_of(triple.subject, self.wording.pages.kind(triple.subject))
+        # A name of unknown kind may be a person's: "Logan Cooke".
+        among_people = {subject, triple.object_kind} <= {"person", ""}
+        verb = bool(triple.phrase) and not is_functional(triple.relation, triple.object_kind)
+        return among_people and verb
 
     @cached_property
     def by_subject(self) -> Mapping[str, list[Triple]]:
@@ -133,7 +151,7 @@ def pick_questions(
 
 def write_single_questions(facts: Facts, *, most: int) -> list[GeneratedQuestion]:
     """Questions about one fact in one document."""
-    order = _rationed(facts.spread(facts.every, _group, fact_key), _group, most)
+    order = _rationed(facts.spread(facts.lasting, _group, fact_key), _group, most)
     return pick_questions(most, (_single(one, facts.wording) for one in order), facts.documents)
 
 
@@ -170,7 +188,7 @@ def write_yes_no_questions(
     facts: Facts, paths: Sequence[ReasoningPath], *, most: int
 ) -> list[GeneratedQuestion]:
     """Yes/no questions; for about half the answer is no, and they name another subject's value."""
-    one_fact = [ReasoningPath((one,)) for one in facts.every]
+    one_fact = [ReasoningPath((one,)) for one in facts.lasting]
     two_facts = [path for path in paths if len(path.triples) == 2]
     found: list[GeneratedQuestion] = []
     for some in (one_fact, two_facts):

@@ -332,9 +332,13 @@ def merge_equivalent_names(
 
 
 class KnowledgeGraph:
-    """Edges by subject and relation, and which of them have no alternative."""
+    """Edges by subject and relation, and which of them have no alternative.
 
-    def __init__(self, triples: Iterable[Triple]) -> None:
+    Of two documents with the same fact, the one with the subject as its title is preferred.
+    """
+
+    def __init__(self, triples: Iterable[Triple], titles: Mapping[str, str] | None = None) -> None:
+        self._titles = titles or {}
         self._edges: dict[str, dict[str, list[Triple]]] = defaultdict(lambda: defaultdict(list))
         documents: dict[str, set[str]] = defaultdict(set)
         for triple in dict.fromkeys(triples):
@@ -368,7 +372,7 @@ class KnowledgeGraph:
         A subject of many documents has more objects than the corpus states, unless the relation
         allows only one.
         """
-        fullest = {name: _fullest(ends) for name, ends in self._edges.get(subject, {}).items()}
+        fullest = {name: self._fullest(ends) for name, ends in self._edges.get(subject, {}).items()}
         hub = subject in self._hubs
         return {
             relation: edge
@@ -381,35 +385,42 @@ class KnowledgeGraph:
             )
         }
 
+    def _fullest(self, edges: Sequence[Triple]) -> Triple | None:
+        """The edge with the most specific object, "2 June 1904" rather than "1904".
 
-def _fullest(edges: Sequence[Triple]) -> Triple | None:
-    """The edge with the most specific object ("2 June 1904", not "1904"); None if they contradict.
-
-    A mirrored edge fills a gap and never contradicts: neither the edge it mirrors nor one that the
-    text states for this name. It is preferred only if its name is more specific ("George Stewart,
-    9th Seigneur d'Aubigny"). Open relations do not contradict those found by a pattern.
-    """
-    stated = [edge for edge in edges if edge.link != "context"]
-    if stated:
-        said = {edge.claim_id: set(tokens(edge.object)) for edge in stated}
-        stated += [
-            edge
-            for edge in edges
-            if edge.link == "context"
-            and edge.claim_id in said
-            and said[edge.claim_id] < set(tokens(edge.object))
-        ]
-    else:  # a fact may be mirrored at both ends; the first copy keeps the text's object
-        stated = list({edge.claim_id: edge for edge in reversed(edges)}.values())
-    edges = [edge for edge in stated if not edge.phrase] or stated
-    if any(edge.several for edge in edges):
-        return None
-    best = max(
-        edges, key=lambda one: (len(tokens(one.object)), one.link == "", one.doc_id, one.claim_id)
-    )
-    words = set(tokens(best.object))
-    parts = [set(tokens(edge.object)) for edge in edges]
-    return best if all(part and part <= words for part in parts) else None
+        None if they contradict. A mirrored edge fills a gap and never contradicts: neither the edge
+        it mirrors nor one that the text states for this name. It is preferred only if its name is
+        more specific ("George Stewart, 9th Seigneur d'Aubigny"). Open relations do not contradict
+        those found by a pattern.
+        """
+        stated = [edge for edge in edges if edge.link != "context"]
+        if stated:
+            said = {edge.claim_id: set(tokens(edge.object)) for edge in stated}
+            stated += [
+                edge
+                for edge in edges
+                if edge.link == "context"
+                and edge.claim_id in said
+                and said[edge.claim_id] < set(tokens(edge.object))
+            ]
+        else:  # a fact may be mirrored at both ends; the first copy keeps the text's object
+            stated = list({edge.claim_id: edge for edge in reversed(edges)}.values())
+        edges = [edge for edge in stated if not edge.phrase] or stated
+        if any(edge.several for edge in edges):
+            return None
+        best = max(
+            edges,
+            key=lambda one: (
+                len(tokens(one.object)),
+                one.link == "",
+                self._titles.get(one.doc_id) == one.subject,
+                one.doc_id,
+                one.claim_id,
+            ),
+        )
+        words = set(tokens(best.object))
+        parts = [set(tokens(edge.object)) for edge in edges]
+        return best if all(part and part <= words for part in parts) else None
 
 
 def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
@@ -426,7 +437,7 @@ def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
     stated = {(one.subject, one.object) for one in kept}
     possible = [one for one in kept if _is_possible(one, years, pages, stated)]
     kept = _without_namesakes(possible, set(kept) - set(possible))
-    return KnowledgeGraph([*kept, *_led_back(kept, pages)])
+    return KnowledgeGraph([*kept, *_led_back(kept, pages)], pages.title_of)
 
 
 def _without_namesakes(triples: Sequence[Triple], impossible: Collection[Triple]) -> list[Triple]:
@@ -562,8 +573,9 @@ def sample_paths(
 ) -> list[ReasoningPath]:
     """At most `per_hop` paths of each length, drawn evenly over their chains of relations.
 
-    Chains of known relations and chains with open ones take turns: most open chains are unique and
-    would fill the quota. `can_write` excludes paths that give no question.
+    Paths whose first and last facts are new come before those that repeat them. Chains of known
+    relations and chains with open ones take turns: most open chains are unique and would fill the
+    quota. `can_write` excludes paths that give no question.
     """
     groups: dict[tuple[str, ...], list[ReasoningPath]] = defaultdict(list)
     for path in paths:
@@ -575,9 +587,22 @@ def sample_paths(
         by_length[len(relations)][is_open].append(order)
     chosen: list[ReasoningPath] = []
     for _, lanes in sorted(by_length.items()):
-        fitting = (filter(can_write, _in_turn(orders)) for orders in lanes)
+        fitting = (filter(can_write, _varied(_in_turn(orders))) for orders in lanes)
         chosen += islice(_in_turn(fitting), per_hop)
     return chosen
+
+
+def _varied(paths: Iterable[ReasoningPath]) -> list[ReasoningPath]:
+    """The paths by how often earlier ones begin with the same fact or end at it."""
+    firsts: Counter[str] = Counter()
+    lasts: Counter[str] = Counter()
+    repeats = []
+    for path in paths:
+        first, last = path.triples[0].claim_id, path.triples[-1].claim_id
+        repeats.append((firsts[first] + lasts[last], path))
+        firsts[first] += 1
+        lasts[last] += 1
+    return [path for _, path in sorted(repeats, key=lambda one: one[0])]
 
 
 def _in_turn(orders: Iterable[Iterable[T]]) -> Iterator[T]:

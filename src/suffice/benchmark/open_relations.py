@@ -165,6 +165,8 @@ def is_functional(relation: str, kind: str) -> bool:
     if kind == "date":
         return True
     words = relation.split()
+    if words and words[-1].startswith(("co-", "cofounder")):  # a co-founder is not the only one
+        return False
     # "the last mayor before 1898", "a national champion of Iran"
     if words and (relation in KIN or words[-1].endswith(_ORDINAL) or _TEMPORARY & set(words)):
         return False
@@ -436,7 +438,8 @@ _ROLE_WORDS = (
 
 def _clause(text: str, subject: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
     if match := _OF_IS.fullmatch(text.rstrip(".")):
-        owner = _DETERMINER.sub("", match["subject"], count=1)
+        article = _DETERMINER.match(match["subject"])
+        owner = match["subject"][article.end() if article else 0 :]
         if _is_named(owner, terms):
             yield from _attribute(owner, match["key"], match["rest"], terms)
         return

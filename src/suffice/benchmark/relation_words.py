@@ -55,7 +55,8 @@ _OF_ANYTHING = frozenset(("replace", "succeed"))  # subjects can be people, tool
 _PLACED = frozenset("lie stand live sit stay last stop work".split())  # take a place or duration
 _MOTION = frozenset("fly move travel relocate go return sail come drive".split())
 MAX_CONFIRMED = 7
-METADATA = ("outlet", "publication date", "page date", "package", "version")  # rarely asked for
+OUTLET = "outlet"
+METADATA = (OUTLET, "publication date", "page date", "package", "version")  # rarely asked for
 _COMPANY = re.compile(r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Company|Corporation|Group|plc)\b\.?")
 _COUNTED = re.compile(
     r"(?:about |over |up to |at least |at most )?[\d.,]+ (?P<noun>[a-z][a-z -]*s)$"

@@ -34,6 +34,7 @@ from suffice.benchmark.vocabulary import (
     NAME,
     NATIONALITIES,
     RANKS,
+    ROLES,
     any_of,
     base_title,
     names_at,
@@ -45,6 +46,7 @@ from suffice.text import title_key
 
 MAX_RELATION_WORDS = 4  # longer open relations are not worded in questions
 PARENT = "parent"  # father or mother: the sentence does not tell which
+PARENT_IN_LAW = "parent-in-law"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class RelationMatch(NamedTuple):
 
     relation: str
     objects: tuple[str, ...]
+    several: bool = False  # the page says that there are others
 
 
 Matches = Iterator[RelationMatch]
@@ -116,6 +119,7 @@ Matcher = Callable[[str, Page, bool, Collection[str]], Matches]
 
 # A name before another noun is only a modifier: "Polish Noble Prize laureate".
 _GOES_ON = re.compile(rf" (?!{any_of('after_name')}\b)[a-z]")
+_AREA = re.compile(rf" (?:{'|'.join(AREAS)})(?=[,.;]|$| and\b| in\b)")  # "the Veneto region"
 _TURNED = re.compile(rf"^['’]s\b|\b{any_of('turns_away')}\b")
 
 
@@ -123,7 +127,7 @@ def _named(
     relation: str, text: str, at: int, joined: Collection[str], *, commas: bool = True
 ) -> Matches:
     found = names_at(text, at, joined=joined, commas=commas)
-    if found.names and not _GOES_ON.match(text, found.end):
+    if found.names and (_AREA.match(text, found.end) or not _GOES_ON.match(text, found.end)):
         yield RelationMatch(relation, found.names)
 
 
@@ -161,10 +165,16 @@ _DATE = (
 _OTHER_WORK = re.compile(rf"\b{any_of('other_work')}\b")
 _NATION = (
     "(?:" + "|".join(NATIONALITIES) + "|Bollywood|Hollywood|Northern Irish|West German|East German|"
-    "South Korean|North Korean|New Zealand)"
+    "South Korean|North Korean|South African|New Zealand)"
+)
+# "New Orleans drummer ", "the Ohio rock band ": a role tells that the name begins after it.
+_ROLE = "|".join(noun for noun, kind in KINDS.items() if kind in ("person", "band"))
+_ROLED = (
+    r"(?:(?:the )?(?:[A-Z][\w&’'/-]* ){1,3}"
+    rf"(?:(?!{any_of('after_name')}\b)[a-z][\w/&-]* ){{0,4}}?(?:{_ROLE}) (?=[A-Z]))?"
 )
 _BY = (
-    rf"(?:(?:the|an?|fellow) )?(?:{_NATION}(?:[- ]\w+)?(?: [a-z][\w-]*(?:,| and|/)?)* )?"
+    rf"{_ROLED}(?:(?:the|an?|fellow) )?(?:{_NATION}(?:[- ]\w+)?(?: [a-z][\w-]*(?:,| and|/)?)* )?"
     r"(?:[a-z][\w-]*(?:,| and|/)? )*"
 )
 
@@ -185,6 +195,9 @@ _WORKS, _BELONGINGS = _triggers(_PATTERNS["works"]), _triggers(_PATTERNS["belong
 _DEFINES_FILM = re.compile(r"\b(?:is|was) an? [^,.;]*\bfilm,? (?:(?:co-)?written and )?$")
 
 
+_OWN_WORK = re.compile(r"\b(?:is|was) the (?:second|third)(?: and final)? (?=[a-z]|$)")
+
+
 def _works(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
     for relation, trigger, kinds in _WORKS:
         if page.kind not in kinds or (match := trigger.search(text)) is None:
@@ -192,10 +205,15 @@ def _works(text: str, page: Page, first: bool, joined: Collection[str]) -> Match
         if relation == "performer" and not first:  # later sentences name other performers
             continue
         before = text[: match.start()]
-        turned = _OTHER_WORK.search(before[len(base_title(page.title)) :] if first else before)
+        own = before[len(base_title(page.title)) :] if first else before
+        if first:  # "is the second album", "is a fantasy novel"
+            own = _OWN_WORK.sub("", own, count=1)
+            own = own.replace(page.noun, "", 1) if page.kind == "book" else own
+        turned = _OTHER_WORK.search(own)
         # The page's own title may be in quotes, and a translation of it inside a parenthesis.
-        rest = before.replace(f'"{base_title(page.title)}"', "", 1)
-        quoted = '"' in re.sub(r"\([^()]*\)", "", rest[1 + len(page.title) :])
+        rest = before.replace(f'"{page.title}"', "", 1)
+        rest = rest.replace(f'"{base_title(page.title)}"', "", 1)
+        quoted = '"' in re.sub(r"\([^()]*\)", "", rest[1 + len(base_title(page.title)) :])
         if not turned and (not quoted or (first and _DEFINES_FILM.search(before))):
             yield from _named(relation, text, match.end(), joined)
 
@@ -351,7 +369,7 @@ def _born_and_died(text: str, page: Page, first: bool, joined: Collection[str]) 
 # A description before the name: "the late actor ".
 _UPPER = r"(?=[^\W\d_a-zß-öø-ÿ])"
 _LOWER = (
-    rf"(?:{_NATION} )?"
+    rf"(?:(?:the )?{_NATION}(?:-[A-Z]\w+)? )?"
     r"(?:(?!(?:of|to|in|at|as|by|for|from|with|known|appointed|son|daughter|child|member|into|an?)\b)"
     r"[a-z][\w-]*,? )*"
 )
@@ -368,12 +386,14 @@ _NOT_CHILD = re.compile(
 )
 _PARENTS_ARE = re.compile(rf"(?:'s|s') parents (?:were|are) {_LOWER}{_UPPER}")
 _PARENT_IS = re.compile(rf"(?:'s|s') (?P<who>father|mother)(?:,| is| was) {_LOWER}{_UPPER}")
-_SUCCEEDED_FATHER = re.compile(rf"\bsucceeded his father,? {_UPPER}")
+_SUCCEEDED_FATHER = re.compile(
+    rf"\b(?:succeeded|inherited (?:[\w’'-]+ ){{1,6}}from) (?:his|her) father,? {_UPPER}"
+)
 _DEATH_OF = re.compile(rf"\bdeath of (?:his|her) (?P<who>father|mother) {_LOWER}{_UPPER}")
 _SPOUSE = (
     re.compile(
         r"\b(?:(?:has been|was|is|were|got) married(?: in [12]\d{3})? (?:to|with)|married|wed|"
-        rf"by marriage to) (?:(?:her|his) )?{_LOWER}{_UPPER}"
+        rf"by (?:(?:her|his) )?marriage to) (?:(?:her|his) )?{_LOWER}{_UPPER}"
     ),
     re.compile(
         r"\b(?:the|[Aa]s|and) (?:wife|consort|queen consort|husband|spouse)(?: and \w+)? of "
@@ -381,6 +401,14 @@ _SPOUSE = (
     ),
     re.compile(rf"'s (?:wife|husband)(?: (?:is|was|,))? {_LOWER}{_UPPER}"),
 )
+# "married Mary Brereton, second daughter of William Brereton, 1st Baron Brereton"
+_IN_LAW = re.compile(
+    rf"\b(?:re)?married (?:(?:firstly|secondly|thirdly),? )?{_LOWER}{NAME.pattern}"
+    rf"(?:,? (?:on|in) {_DATE})?,? (?:(?:the|an?|[a-z]+) ){{0,3}}"
+    rf"(?:daughter|son|child)(?: and (?:[\w-]+ ){{0,2}}heir(?:ess)?)? of {_LOWER}{_UPPER}"
+)
+_AGAIN = re.compile(rf"\b(?:remarried|married (?:secondly|thirdly)),? (?:to )?{_LOWER}{_UPPER}")
+_BIRTH_ORDER = re.compile(r"\b(?:first|second|third|fourth) (?=(?:surviving )?(?:son|daughter)\b)")
 _PARENT_OF = re.compile(rf"\b(?:is|was|and|,) the (?:father|mother) of {_LOWER}{_UPPER}")
 _SIBLING = re.compile(rf"\b(?:the|an?) (?:\w+ )?(?:brother|sister) of {_LOWER}{_UPPER}")
 _OFTEN = re.compile(rf"\b{any_of('several_times')}\b")
@@ -402,7 +430,19 @@ def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
         yield from _named(match["who"], text, match.end(), joined, commas=False)
     if match := _search(_PARENT_OF, text, page):
         yield from _named("child", text, match.end(), joined)
-    if not _OFTEN.search(text):
+    yield from _marriages(text, page, joined)
+
+
+def _marriages(text: str, page: Page, joined: Collection[str]) -> Matches:
+    """The spouse, the parents of the spouse, and a sibling."""
+    once = not _OFTEN.search(_BIRTH_ORDER.sub("", text))
+    if match := _search(_IN_LAW, text, page):
+        for in_law in _named(PARENT_IN_LAW, text, match.end(), joined, commas=False):
+            yield in_law._replace(several=not once)
+    if match := _search(_AGAIN, text, page):
+        for spouse in _named("spouse", text, match.end(), joined):
+            yield spouse._replace(several=True)
+    if once:
         spouses = (found for one in _SPOUSE if (found := _search(one, text, page)))
         if match := next(spouses, None):
             yield from _named("spouse", text, match.end(), joined)
@@ -435,8 +475,8 @@ _REIGNED = re.compile(
 _REIGNING = sorted(word for word, sex in RANKS.items() if sex and word.isalpha())
 _RULER = re.compile(rf"\b(?:{'|'.join(_REIGNING)})\b", re.I)
 _SUCCEEDED_BY = re.compile(
-    rf"\bwas succeeded (?:as [^,.;]{{1,40}} )?by (?:(?:his|her) (?:(?:[a-z]+ )?(?:son|brother|"
-    rf"daughter|sister|nephew|cousin|grandson|uncle),? )?)?{_LOWER}{_UPPER}"
+    rf"\bwas succeeded (?:(?:as|in|on) [^,.;]{{1,40}} )?by (?:(?:his|her) (?:(?:[a-z-]+ ){{0,3}}"
+    rf"(?:son|brother|daughter|sister|nephew|cousin|grandson|uncle),? )?)?{_LOWER}{_UPPER}"
 )
 _SUCCEEDED = re.compile(rf"\bsucceeded (?:his|her) {_LOWER}{_UPPER}")
 
@@ -448,7 +488,11 @@ def _reign(text: str, page: Page, first: bool, joined: Collection[str]) -> Match
     plain = re.sub(r" \([^()]*\)", "", text)
     match = _search(_REIGNED, plain, page)
     once = plain.count(" from ") == 1 and plain.count(" as ") == 0
-    ruled = match and (match["verb"] != "was" or _RULER.search(match["as"]))
+    ruled = (
+        match
+        and (match["verb"] != "was" or _RULER.search(match["as"]))
+        and not re.search(r"\b(?:styled|known|called)\b", match["as"])
+    )
     if match and once and ruled:
         yield RelationMatch("reign start", (match["first"],))
         if match["last"]:
@@ -476,13 +520,24 @@ def _mother(text: str, at: int, joined: Collection[str]) -> Matches:
 
 _FOUNDED = re.compile(rf"\b(?:was |is )?(?:founded|established|formed) (?:in|on) (?P<date>{_DATE})")
 _IN = re.compile(
-    r"\b(?:is|was) (?:an?|the|one of the) (?:[\w-]+ ){0,6}?(?:located |situated )?(?:in|on|of) "
+    r"\b(?:is|was) (?:an?|the|one of the) (?:(?!(?:for|by|to|at|with|from)\b)[\w-]+ ){0,6}?"
+    r"(?:located |situated )?(?:in|on|of) "
     r"(?:(?:the )?(?:north|south|east|west|central)[a-z-]* (?:(?:part |region )?of )?)?"
     r"(?=[A-Z]|the [A-Z])"
 )
 
 
+# "the second home of visitors to Sund is": not about Sund
+_IN_PASSING = re.compile(
+    rf"\b(?:to|in|for|from|at|with|by|near|(?!(?:{'|'.join(AREAS)}) )[a-z]+ of) (?:the )?$"
+)
 _STATE_OF = re.compile(r"(?:the )?[A-Z][\w.]*(?: [A-Z]\w+)? (?:state|territory|province) of ")
+# "in Saginaw County in the U.S. state of Michigan", "in Białystok County, in north-eastern Poland"
+_WIDER = re.compile(
+    r",? in (?:the )?(?:(?:north|south|east|west|central)[a-z-]* (?:(?:part|region) of )?)?"
+    rf"(?:(?:(?:{_NATION}|U\.S\.|US) )?(?:{'|'.join(AREAS)}) of )?(?P<area>{NAME.pattern})"
+    r"(?=[,.;]|$| (?:and|with|on|near|at|in|known)\b)"
+)
 _NO_LOCATION = frozenset(("European Union", "U.S", "U.S."))  # "the largest city in the U.S."
 
 
@@ -510,13 +565,20 @@ def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
     match = _IN.search(text)
     if match is None or "tributary" in match.group():  # a river is not in the river it flows into
         return
+    if _IN_PASSING.search(text[: max(text.rfind(name, 0, match.start()), 0)]):
+        return
     state = _STATE_OF.match(text, match.end())
     place = place_at(text, state.end() if state else match.end())
     if place is None or place.removeprefix("the ") in _NO_LOCATION:
         return
     parts = [part.removeprefix("the ") for part in place.split(", ")]
+    at = (state or match).end() + len(place)
+    while wider := _WIDER.match(text, at):
+        parts.append(wider["area"].rstrip("."))
+        at = wider.end()
     yield RelationMatch("located in", (", ".join(parts),))
-    countries = [part for part in parts if part in COUNTRIES]
+    # "the U.S. state of Georgia" is no country
+    countries = [part for part in parts[1 if state else 0 :] if part in COUNTRIES]
     if len(countries) == 1 and countries[0] != base_title(page.title):
         yield RelationMatch("country", (countries[0],))
 
@@ -566,6 +628,13 @@ _OPENS_PLACE = re.compile(r"(?:In|At|Near|From|To|On|Outside|After|By|The) ")
 _UNITED_STATES = frozenset(("U.S.", "U.S", "US", "USA", "United States of America"))
 
 
+# "the U.S. state of Missouri", "the Chinese province of Zhejiang"
+_NATIONAL = re.compile(
+    rf"\b[Tt]he (?P<nation>{_NATION}|U\.S\.|US) (?:state|province|territory|prefecture) of "
+    rf"(?P<area>{NAME.pattern})(?=[,.;)]|$| [a-z])"
+)
+
+
 def area_facts(text: str, title: str = "") -> Iterator[tuple[str, str, str]]:
     """(area, what, name) as any sentence may state them; what is "capital" or "highest mountain".
 
@@ -601,6 +670,11 @@ def area_facts(text: str, title: str = "") -> Iterator[tuple[str, str, str]]:
         name = name if name.endswith("D.C.") else name.rstrip(".")
         for what in filter(None, (match["what"], match.groupdict().get("also"))):
             yield area, what.replace("most populous", "largest"), name
+    for match in _NATIONAL.finditer(plain):
+        nation = match["nation"]
+        country = NATIONALITIES.get(nation) or ("United States" if nation[:1] == "U" else "")
+        if country and match["area"].rstrip(".") not in COUNTRIES:  # Georgia
+            yield match["area"].rstrip("."), "country", country
 
 
 _PROFESSION = re.compile(
@@ -685,6 +759,10 @@ def _is_role(word: str, *, first: bool) -> bool:
     return not first if word in RANKS else KINDS.get(word.casefold()) == "person"
 
 
+_STATE_OFFICES = frozenset(
+    {"president", "vice president", "prime minister", "foreign minister", "finance minister"}
+    | {"chancellor", "attorney general", "secretary general", "head of state"}
+)
 # "Written by Mira Holt." is about the page.
 _PARTICIPLE_BY = re.compile(r"(?:Written|Maintained) (?:\w+ )?by ")
 
@@ -717,12 +795,14 @@ class RuleTriples:
         """The relations of relations.toml."""
         first = claim.claim_id.endswith("#0")
         for match in match_relations(claim.text, page, first=first, joined=self.pages.joined):
-            parents = match.relation == PARENT
-            several = len(match.objects) > (2 if parents else 1)
+            parents = match.relation in (PARENT, PARENT_IN_LAW)
+            several = match.several or len(match.objects) > (2 if parents else 1)
             if parents or RELATIONS[match.relation].object == "person":
                 full = tuple(self.pages.in_full(name, claim.text) for name in match.objects)
                 match = match._replace(objects=full)
             found = self._parents(match.objects) if parents else self._objects(match, page)
+            if match.relation == PARENT_IN_LAW:
+                found = ((f"{relation}-in-law", name) for relation, name in found)
             for relation, name in found:
                 if title_key(name) != title_key(claim.subject) and self._fits(relation, name):
                     kind = _OBJECT_KINDS.get(RELATIONS[relation].object, "")
@@ -775,6 +855,8 @@ class RuleTriples:
             relation = relation_name(match.relation, kind)
             if relation in RELATIONS and is_event(match.relation, match.phrase, match.object):
                 continue  # "its headquarters was moved" does not say where they are
+            if subject in COUNTRIES and relation in ROLES - _STATE_OFFICES:
+                continue  # a country's "captain" is that of one of its teams
             if relation == "capital" and match.phrase.split()[:1] == ["was"]:
                 continue  # a former capital
             if {subject.casefold(), target.casefold()} & FIRST_NAMES:
@@ -871,6 +953,9 @@ class RuleTriples:
             title = name if literal else self._title(name, kind, match.relation)
             if match.relation == "located in" and title not in self.pages.by_title:
                 title = title.split(", ")[0]
+            if match.relation == "spouse" and match.several:
+                yield from ((one, title) for one in ("spouse", "husband", "wife"))
+                continue
             spouse = spouses.get((page.sex, self.pages.sex(title)))
             yield (spouse if spouse and match.relation == "spouse" else match.relation), title
             if match.relation in PLACED:
@@ -897,6 +982,9 @@ class RuleTriples:
         if len(titles) == 2 and sexes.count("") == 1:  # one is known, so the other is too
             other = "woman" if "man" in sexes else "man"
             sexes = [sex or other for sex in sexes]
+        if len(titles) == 2 and sexes[0] == sexes[1]:
+            # "Otto II, Count of Guelders and Philippe of Dammartin": the first name misleads.
+            sexes = [self.pages.sex(title, by_name=False) for title in titles]
         if len(set(sexes)) == len(sexes):
             parents = {"man": "father", "woman": "mother"}
             yield from ((parents[sex], title) for sex, title in zip(sexes, titles) if sex)

@@ -209,7 +209,8 @@ class RuleJudge:
         return any(f" {answer} " in self._key[doc_id] for doc_id in self._naming[starts[0]])
 
     def _holds(self, doc_id: DocId, name: str) -> bool:
-        forms = (name, base_title(name), name.split(",")[0], *_DEMONYMS.get(name, ()))
+        short = ("U.S.",) if name == "United States" else ()
+        forms = (name, base_title(name), name.split(",")[0], *_DEMONYMS.get(name, ()), *short)
         keys = filter(None, map(title_key, forms))
         return any(f" {key} " in self._key.get(doc_id, "") for key in keys)
 
