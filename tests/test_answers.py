@@ -95,6 +95,21 @@ def test_files_of_answers_are_read_in_both_layouts(tmp_path: Path) -> None:
     assert bad.count == 1
 
 
+def test_a_second_answer_does_not_replace_the_first(tmp_path: Path) -> None:
+    first = '{"question_id": "q0", "answer": "Sam"}\n'
+    file = tmp_path / "answers.jsonl"
+    file.write_text(first + first)
+    assert read_answers(file) == {"q0": "Sam"}
+    file.write_text(first + '{"question_id": "q0", "answer": "Ada"}\n')
+    with pytest.raises(
+        InputError, match="jsonl:2: question 'q0' already has another answer: 'Sam'"
+    ):
+        read_answers(file)
+    bad = BadRecords(skip=True)
+    assert read_answers(file, bad) == {"q0": "Sam"}
+    assert bad.count == 1
+
+
 # ---- the command
 
 
