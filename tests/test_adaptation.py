@@ -210,3 +210,10 @@ def test_the_service_adapts_with_a_key_and_a_folder(tmp_path: Path) -> None:
         lacking = [*form["labels"], {"question": "Who?", "hits": []}]
         named = client.post("/v1/adapt", json={**form, "labels": lacking}, headers=headers)
         assert "labels[30]: field 'complete' is missing" in named.json()["error"]["message"]
+        for value, problem in ((True, "complete is yes, but there are no hits"), (7, "is 7,")):
+            wrong = [*form["labels"], {"question": "Who?", "hits": [], "complete": value}]
+            odd = client.post("/v1/adapt", json={**form, "labels": wrong}, headers=headers)
+            error = odd.json()["error"]
+            assert problem in error["message"]
+            # Over HTTP there is no --skip-bad to pass.
+            assert error["hint"].endswith("or leave it out (on the command line: --skip-bad)")

@@ -95,6 +95,21 @@ def test_files_of_answers_are_read_in_both_layouts(tmp_path: Path) -> None:
     assert bad.count == 1
 
 
+def test_a_second_answer_does_not_replace_the_first(tmp_path: Path) -> None:
+    first = '{"question_id": "q0", "answer": "Sam"}\n'
+    file = tmp_path / "answers.jsonl"
+    file.write_text(first + first)
+    assert read_answers(file) == {"q0": "Sam"}
+    file.write_text(first + '{"question_id": "q0", "answer": "Ada"}\n')
+    with pytest.raises(
+        InputError, match="jsonl:2: question 'q0' already has another answer: 'Sam'"
+    ):
+        read_answers(file)
+    bad = BadRecords(skip=True)
+    assert read_answers(file, bad) == {"q0": "Sam"}
+    assert bad.count == 1
+
+
 # ---- the command
 
 
@@ -142,6 +157,24 @@ def test_a_file_of_answers_is_judged(newsroom: Path, tmp_path: Path) -> None:
         newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--systems", "ask"
     )
     assert (code, "hint: leave out --model and --systems" in output) == (2, True)
+
+
+def test_a_report_of_answers_names_the_command_that_reads_them(
+    newsroom: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "answers.jsonl").write_text('{"question_id": "q0", "answer": "Sam Jones"}\n')
+    run = str(tmp_path / "run.json")
+    assert command(newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--out", run)[0] == 0
+    report = CliRunner().invoke(app, ["report", run])
+    assert (report.exit_code, f"{run} is a run of suffice evaluate answers" in report.stderr) == (
+        2,
+        True,
+    )
+    named = f"suffice evaluate difficulty {run} --dataset NAME --benchmark DATA"
+    assert f"hint: see its errors: {named}" in report.stderr
+    words = named.replace("NAME", "multihop_rag").replace("DATA", str(newsroom)).split()[1:]
+    difficulty = CliRunner().invoke(app, words)
+    assert difficulty.exit_code == 0, difficulty.output
 
 
 NAIVE = (

@@ -312,3 +312,9 @@ def test_only_an_artefact_of_the_same_kind_may_be_replaced(tmp_path: Path) -> No
     for path, kind in (("documents", "thing"), ("file", "thing"), ("gate", "library")):
         with pytest.raises(InputError, match="would be overwritten"):
             check_replaceable(tmp_path / path, kind=kind)
+    (tmp_path / "gate" / "manifest.json").write_text("[]")
+    with pytest.raises(
+        InputError, match=r"cannot read .*manifest\.json: it is not a JSON"
+    ) as caught:
+        check_replaceable(tmp_path / "gate", kind="thing")
+    assert f"mv {tmp_path / 'gate'} " in caught.value.hint

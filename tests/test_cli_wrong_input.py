@@ -118,3 +118,18 @@ def test_serving_without_any_key_says_so(
 ) -> None:
     _check_openable(Settings(keys=str(tmp_path / "keys.json"), preset="fast"))
     assert "has no key, so no client has access" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("where", ["corpus", "library"])
+def test_gold_that_no_search_can_find_is_a_warning(where: str, desk: Path, tmp_path: Path) -> None:
+    lost = {"question_id": "q2", "question": "Who is the head of returns?", "gold": ["atlantis"]}
+    file = tmp_path / "questions.jsonl"
+    file.write_text(f"{json.dumps(QUESTION)}\n{json.dumps(lost)}\n", encoding="utf-8")
+    words = ["evaluate", "retrieval", "--retriever", "bm25", "--dataset", "jsonl"]
+    words += ["--questions", str(file), "--corpus", str(desk / "documents.jsonl")]
+    words += ["--library", str(desk / "library")] if where == "library" else []
+    result = suffice(*words)
+    assert result.exit_code == 0, result.output
+    warning = f"warning: 1 gold documents are not in the {where} and count as not found"
+    assert f"{warning}, like 'atlantis' of question 'q2'" in result.stderr
+    assert "warning" not in suffice(*words, "--limit", "1").stderr

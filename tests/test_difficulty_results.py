@@ -110,3 +110,13 @@ def test_a_broken_line_stops_the_reading_or_is_left_out_and_counted(tmp_path: Pa
     bad = BadRecords(skip=True)
     assert read_results(path, EXAMPLES, bad=bad) == {"rag": {"q1": 0.0}}
     assert bad.count == 1
+
+
+def test_a_second_result_does_not_replace_the_first(tmp_path: Path) -> None:
+    rows = [{"question_id": "q1", "correct": right} for right in (True, True, False)]
+    path = results(tmp_path, *rows)
+    with pytest.raises(InputError, match="jsonl:3: question 'q1' already has another result"):
+        read_results(path, EXAMPLES)
+    bad = BadRecords(skip=True)
+    assert read_results(path, EXAMPLES, bad=bad) == {"rag": {"q1": 0.0}}
+    assert bad.count == 1

@@ -381,6 +381,32 @@ def test_deep_folders_and_odd_names_are_read_or_listed(tmp_path: Path) -> None:
     "\n".join(skipped).encode()
 
 
+def test_an_id_with_half_a_surrogate_pair_is_listed(tmp_path: Path) -> None:
+    broken = '{"id": "a", "text": "Ants."}\n{"id": "b\\ud800", "text": "Bees."}\n'
+    whole = '{"title": "\\ud800", "text": "It has no id of its own."}'
+    home = write(tmp_path / "notes", {"a.jsonl": broken, "b.json": whole, "c.txt": "Cats."})
+    result = CliRunner().invoke(app, ["build", str(home), "--out", str(tmp_path / "library")])
+    assert result.exit_code == 0, result.output
+    assert "a.jsonl:2: document id 'b\\ud800' contains a lone surrogate" in result.output
+    with Library.open(tmp_path / "library") as library:
+        ids = [one.doc_id for one in library.documents()]
+    assert ids == ["a", "notes/b.json#1", "notes/c.txt#1"]
+
+
+def test_a_folder_or_file_whose_own_name_is_not_utf8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = write(tmp_path / "caf\udce9", {"a.txt": "Ants."})
+    monkeypatch.chdir(home)
+    result = CliRunner().invoke(app, ["build", ".", "--out", str(tmp_path / "library")])
+    assert result.exit_code == 0, result.output
+    with Library.open(tmp_path / "library") as library:
+        assert [one.doc_id for one in library.documents()] == ["caf?/a.txt#1"]
+    (tmp_path / "th\udce9.txt").write_text("Tea.")
+    with pytest.raises(InputError, match=r"th[?]\.txt has a name that is not UTF-8"):
+        Folder(tmp_path / "th\udce9.txt")
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     write(tmp_path, {"a/a.txt": "Ants."})

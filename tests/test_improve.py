@@ -119,6 +119,21 @@ def test_a_second_run_does_nothing_and_a_damaged_stage_is_made_again(
     assert [name for name in STAGES if found[name] == "done"] == ["difficulty", "report"]
 
 
+def test_a_damaged_gate_is_named_and_made_again_once_it_is_moved(
+    library: Path, looped: tuple[Path, Any]
+) -> None:
+    out, _ = looped
+    (out / "gate" / "manifest.json").write_text('{"half', encoding="utf-8")
+    refused = improve(library, out, "--questions", 60)
+    assert refused.exit_code == 2
+    assert f"cannot read {out / 'gate' / 'manifest.json'}: " in refused.stderr
+    assert f"mv {out / 'gate'} {out / 'gate-damaged'}" in refused.stderr
+    (out / "gate").rename(out / "gate-damaged")
+    found = stages(improve(library, out, "--questions", 60, "--json"))
+    assert found["gate"] == "done"
+    Gate.load(out / "gate")
+
+
 def test_an_interruption_loses_only_the_stage_that_was_running(
     library: Path, looped: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,24 @@ def test_a_judge_that_never_answers_is_an_error_when_its_worth_is_to_be_learned(
     assert len(judge.seen) == 8  # and is not asked fifty times
 
 
+def test_a_judge_whose_server_is_down_is_noticed_before_anything_is_fitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fits(*_: Any) -> None:
+        raise AssertionError("it cross-validates")
+
+    monkeypatch.setattr(adaptation, "_cross_validate", fits)
+    rows = [
+        {"question": one.question, "hits": list(one.hits), "complete": one.complete}
+        for one in yes_no(24)
+    ]
+    labels = write(tmp_path / "labels.jsonl", *rows)
+    words = ("--out", tmp_path / "gate", "--gate", "fast", "--judge", "http://127.0.0.1:1/v1#m")
+    result = suffice("adapt", labels, *words)
+    assert "the judge m gave no usable answer" in result.stderr
+    assert not (tmp_path / "gate").exists()
+
+
 # ---- labels by a judge
 
 

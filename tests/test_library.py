@@ -235,12 +235,14 @@ def test_manifests_of_another_kind_version_or_shape_are_refused(plain: Path) -> 
         ({"version": 99}, NotReadyError, "newer"),
         ({"kind": "gate"}, InputError, "is a gate"),
         ({"surprise": 1}, DataError, "cannot read"),
+        ({"settings": {"encoder": 7}}, DataError, "encoder"),
     ):
         file.write_text(json.dumps({**manifest, **change}))
         with pytest.raises(error, match=words):
             Library.open(plain)
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=words) as caught:
             Library.build(plain, VILLAGE)
+        assert caught.value.hint.endswith("in a new folder: suffice build FOLDER --out NEW_FOLDER")
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True])

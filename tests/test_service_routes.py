@@ -80,11 +80,17 @@ def test_hits_of_the_library_need_only_their_ids(client: TestClient) -> None:
         "/v1/check", json={"question": BRIDGE, "hits": [{"doc_id": "who"}, {"doc_id": "what"}]}
     )
     assert named.json()["data"]["p_complete"] > 2 * nobody.json()["data"]["p_complete"]
+    note = "The library has no document 'who' and 1 more: checked without text."
+    assert nobody.json()["data"]["notes"][0] == note
+    assert note not in named.json()["data"]["notes"]
     line = json.dumps(
         {"question": BRIDGE, "hits": [{"doc_id": "lothair"}, {"doc_id": "ermengarde"}]}
     )
     (result,) = lines_of(client.post("/v1/check/batch", content=line, headers=LINES).text)
     assert result["data"]["p_complete"] == pytest.approx(named.json()["data"]["p_complete"])
+    line = json.dumps({"question": BRIDGE, "hits": [{"doc_id": "who"}, {"doc_id": "lothair"}]})
+    (result,) = lines_of(client.post("/v1/check/batch", content=line, headers=LINES).text)
+    assert result["data"]["notes"][0] == note.replace(" and 1 more", "")
 
 
 def test_checks_that_come_together_get_their_own_verdicts(client: TestClient) -> None:

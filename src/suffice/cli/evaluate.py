@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,10 +17,13 @@ from suffice.cli import options as opt
 from suffice.cli import output
 from suffice.cli.loaders import DataSource, judge_spec, open_executor, open_library, open_model
 from suffice.errors import InputError
+from suffice.types import printable
 
 if TYPE_CHECKING:
+    from suffice.datasets import Dataset
     from suffice.evaluation.answers import AnswerRun
     from suffice.evaluation.difficulty import MissingLinks
+    from suffice.library import Library
 
 EXIT_THRESHOLD_CROSSED = 3  # not an error: --fail-if asked for it
 SEEN = "the gate was fitted on {:,} of these questions: its results are too optimistic"
@@ -356,6 +360,7 @@ def retrieval(
     """Measure recall, complete recall and cost of retrievers."""
     from suffice.evaluation import retrieval as experiment
     from suffice.evaluation.report import require_report_extra, write_report
+    from suffice.evaluation.searching import GIVEN
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders and rerankers
 
     if report or plot:
@@ -385,6 +390,7 @@ def retrieval(
             run = experiment.compare_retrievers(
                 data, settings, **work, store=store, job_runner=executor
             )
+        missing = None if names == (GIVEN,) else _missing_gold(data, opened, limit)
     if out:
         run.save(out)
     if report:
@@ -394,9 +400,29 @@ def retrieval(
     else:
         output.show_tables(experiment.retrieval_tables(run))
     output.say_skipped(data.bad)
+    if missing:
+        output.say(missing)
     output.say_written(out, report)
     if plot:
         _write_plot(plot, experiment.cost_figure(run), plot_format)
+
+
+def _missing_gold(data: Dataset, library: Library | None, limit: int | None) -> str | None:
+    """A warning about gold that no search can find; None if there is none."""
+    if library is None and not data.whole_corpus:
+        return None
+    questions = islice(data.questions(), limit)
+    wanted = {doc_id: one.question.question_id for one in questions for doc_id in one.gold.doc_ids}
+    for document in data.documents() if library is None else library.documents():
+        wanted.pop(document.parent or document.doc_id, None)
+    if not wanted:
+        return None
+    doc_id, question_id = min(wanted.items())
+    where = "corpus" if library is None else "library"
+    return printable(
+        f"warning: {len(wanted):,} gold documents are not in the {where} and count as not found, "
+        f"like {doc_id!r} of question {question_id!r}"
+    )
 
 
 @app.command("gate")

@@ -87,7 +87,10 @@ class Folder:
         if _is_artefact(self.root):
             hint = "give the folder of your own files"
             raise InputError(f"{self.root} is a folder that suffice made", hint=hint)
-        self.name = self.root.resolve().name
+        if self.root.is_file() and not is_text(self.root.name):
+            hint = "rename it"
+            raise InputError(f"{_printable(self.root)} has a name that is not UTF-8", hint=hint)
+        self.name = _printable(self.root.resolve().name)  # a part of document ids
         self._skip_pdf = skip_pdf
         self.read: set[str] = set()  # paths of the files that became documents
         self.unread: set[str] = set()  # paths not read, or not completely; also folders
@@ -677,6 +680,8 @@ def _object_passages(value: Any, line: int) -> Iterator[_Passage]:
         raise InputError("has no text")
     if document.doc_id == content_id(document.title, document.text):
         document = replace(document, doc_id="")  # it has no id of its own: the file provides one
+    if not is_text(document.doc_id):
+        raise InputError(f"document id {document.doc_id!r} contains a lone surrogate")
     place = {"line": line, "heading": document.title}
     yield _Passage(document.text, document.title, place, known=document)
 

@@ -369,7 +369,7 @@ def _check_consistent(label: Label, record: Record) -> None:
         wrong = sorted(name for name, yes in label.needed.items() if yes != (name in label.gold))
         problem = f"needed and gold disagree about {wrong[0]!r}" if wrong else ""
     if problem:
-        hint = "label it again, or pass --skip-bad to leave such labels out"
+        hint = "label it again or leave it out (on the command line: --skip-bad)"
         raise InputError(f"{record.where}: {problem}", hint=hint)
 
 

@@ -51,12 +51,14 @@ def open_location(where: Path | str) -> LibraryLocation:
     if path.is_file():
         raise InputError(f"{path} is a file, expected the folder of a library", hint=REBUILD)
     rebuild = f"build it: suffice build FOLDER --out {path}"
-    if path.is_dir() and not (path / MANIFEST).exists():
+    if (path / MANIFEST).exists():  # a build into this folder would fail in the same way
+        rebuild = "build one in a new folder: suffice build FOLDER --out NEW_FOLDER"
+    elif path.is_dir():
         rebuild = f"to build a library from its files: suffice build {path} --out library"
     manifest = open_artefact(path, kind=KIND, version=VERSION, rebuild=rebuild, check_hashes=False)
     encoder = manifest.settings.get("encoder")
     if not isinstance(encoder, str | None):
-        raise DataError(f"{path / MANIFEST} has an encoder that is not a name", hint=REBUILD)
+        raise DataError(f"{path / MANIFEST} has an encoder that is not a name", hint=rebuild)
     return LibraryLocation(path, EmbeddedStore(path), encoder)
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import Folds, grouped_folds
-from suffice.evaluation.judging import JudgeGain, learn_judge
+from suffice.evaluation.judging import JudgeGain, ask_judge, learn_judge
 from suffice.evaluation.metrics import Predictions, auroc
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.significance import (
@@ -33,6 +33,7 @@ from suffice.evaluation.significance import (
     paired_difference,
     statistic_interval,
 )
+from suffice.gate.extraction import reader_input
 from suffice.gate.gate import Gate
 from suffice.gate.judge import JudgeBudget
 from suffice.gate.policy import MOST_LABELS, PolicyRule, labels_for_promise
@@ -47,7 +48,8 @@ from suffice.gate.training import (
     require_fit_extra,
 )
 from suffice.numeric import log_odds_array, sigmoid
-from suffice.protocols import Judge, Progress
+from suffice.protocols import Judge, Progress, component_name
+from suffice.types import Opinion
 
 __all__ = [
     "Adaptation", "CrossCheck", "Forecast", "GateFigures", "adapt_to_labels", "check_confident",
@@ -239,6 +241,10 @@ def adapt_to_labels(
         raise InputError(f"{len(kinds):,} kinds of text for {len(examples):,} examples")
     labels = _read(gate, examples, progress)
     _check_labels(labels)
+    opinions: Sequence[Opinion] = ()
+    if judge is not None:  # before the long part: its server may be down
+        lists = [reader_input(one) for one in labels.batch.hits]
+        opinions = ask_judge(judge, lists, progress)
     fit = _Adapting(gate, rule, seed)
     before = sigmoid(gate.model.log_odds(gate.model.describe(labels.batch).table))
     folds = grouped_folds(labels.groups, labels.complete, FOLDS, seed)
@@ -267,8 +273,9 @@ def adapt_to_labels(
         aside = group_folds(labels.groups, PROMISE_PARTS, seed) == 0
         if found.is_better:
             odds = _odds_for_promise(fit, found.gate, labels, before, aside)
-    options: Any = {"budget": budget, "aside": aside, "seed": seed, "progress": progress}
-    gain = learn_judge(base, replace(labels, data_sets=kinds), odds, judge, rule, **options)
+    labels = replace(labels, data_sets=kinds)
+    options: Any = {"name": component_name(judge), "budget": budget, "aside": aside, "seed": seed}
+    gain = learn_judge(base, labels, odds, opinions, rule, **options)
     figures = _figures(complete, gain.p, gain.answered, parts)
     return replace(found, judged=gain, with_judge=figures)
 

@@ -253,22 +253,24 @@ def judge_answers(
 
 
 def read_answers(path: Path, bad: BadRecords | None = None) -> dict[str, str]:
-    """Answers from JSON: `question_id` or `query`, and `answer` or `model_answer`."""
+    """Answers from JSON: `question_id` or `query`, and `answer` or `model_answer`.
+
+    A second, different answer to a question is a bad record.
+    """
     found: dict[str, str] = {}
     bad = bad or BadRecords()
     for record in read_json_records(Path(path), bad):
         value = record.value
         name = value.get("question_id") or value.get("query") or value.get("question")
         answer = value.get("model_answer", value.get("answer"))
-        if isinstance(name, str) and isinstance(answer, str):
-            found[name] = answer
-            continue
-        bad.report(
-            InputError(
-                f"{record.where}: expected question_id or query, and answer, as texts",
-                hint='a line looks like {"question_id": "q0", "answer": "Sam"}',
-            )
-        )
+        if not isinstance(name, str) or not isinstance(answer, str):
+            problem = "expected question_id or query, and answer, as texts"
+            hint = 'a line looks like {"question_id": "q0", "answer": "Sam"}'
+            bad.reject(record.where, problem, hint=hint)
+        elif found.setdefault(name, answer) != answer:
+            problem = f"question {name!r} already has another answer: {found[name][:80]!r}"
+            hint = "delete one of the two, or pass --skip-bad to keep the first"
+            bad.reject(record.where, problem, hint=hint)
     return found
 
 

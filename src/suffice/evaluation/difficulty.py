@@ -142,7 +142,8 @@ def read_results(
         raise InputError(f"no answer metric is named {match!r}", hint=known)
     gold = {one.question.question_id: one for one in questions}
     found: dict[str, dict[QuestionId, float]] = {}
-    for record in read_json_records(Path(path), bad or BadRecords()):
+    bad = bad or BadRecords()
+    for record in read_json_records(Path(path), bad):
         if record.value.get("kind") == "run":
             task = record.value.get("task", "retrieval")
             if task == "answers":
@@ -156,7 +157,10 @@ def read_results(
         if question_id in gold:
             system = str(record.value.get("system") or Path(path).stem)
             error = _error(record, by, gold[question_id], k, match)
-            found.setdefault(system, {})[question_id] = error
+            if found.setdefault(system, {}).setdefault(question_id, error) != error:
+                problem = f"question {question_id!r} already has another result of {system!r}"
+                hint = "delete one of the two, or pass --skip-bad to keep the first"
+                bad.reject(record.where, problem, hint=hint)
     if not found:
         raise InputError(
             f"no question of {path} is in the benchmark", hint="name questions by its question_id"

@@ -1,6 +1,7 @@
 """Learn the weight of a judge behind a gate from labelled questions, and label with a judge.
 
-    gain = learn_judge(base, labels, judge, rule)     the gate with the judge's weight, and figures
+    opinions = ask_judge(judge, lists)
+    gain = learn_judge(base, labels, odds, opinions, rule, ...)   the gate with its judge's weight
     for row in label_by_judge(lists, judge): ...      rows for `suffice adapt`, marked as a judge's
 
 No figure covers data it was learned from: the gate's log-odds come from gates that had not seen the
@@ -89,27 +90,25 @@ def learn_judge(
     base: Gate,
     labels: TrainingSet,
     odds: Floats,
-    judge: Judge,
+    opinions: Sequence[Opinion],
     rule: PolicyRule,
     *,
+    name: str,
     budget: JudgeBudget,
     aside: Bools | None = None,
     seed: int = 42,
-    progress: Progress | None = None,
 ) -> JudgeGain:
-    """Learn how much the judge's opinion is worth to this gate.
+    """Learn how much the opinions of the judge of this name are worth to this gate.
 
     `odds` are the gate's log-odds for each label, from a gate that was not trained on it. If the
     labels have `data_sets`, each is a kind of text. `aside` marks labels that nothing was learned
     from; if given, the policy is chosen on those.
     """
-    opinions = ask_judge(judge, [reader_input(one) for one in labels.batch.hits], progress)
     scores = np.array([np.nan if one.log_odds is None else one.log_odds for one in opinions])
     numbers = _numbers(base, labels.batch, odds)
     kinds = None if labels.data_sets is None else np.array(labels.data_sets, str)
     every = JudgedQuestions(numbers, scores, labels.complete, kinds)
     options: Any = {"budget": budget, "policy": base.policy, "seed": seed}
-    name = component_name(judge)
     # For the figures, learn on halves, so that labels kept for a promise also count once.
     plain = rule if not rule.promises else PolicyRule("f1", costs=rule.costs)
     calibration, p = fit_judge(name, every, plain, **options)

@@ -241,6 +241,9 @@ def load_run(path: Path) -> AnyRun:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a run: not valid JSON", hint=hint) from error
     document = document if isinstance(document, dict) else {}
+    if (document.get("kind"), document.get("task")) == ("run", "answers"):
+        hint = f"see its errors: suffice evaluate difficulty {path} --dataset NAME --benchmark DATA"
+        raise InputError(f"{path} is a run of suffice evaluate answers", hint=hint)
     if document.get("kind") == "study":
         return Study.load(path)
     return GateRun.load(path) if document.get("task") == "gate" else RetrievalRun.load(path)

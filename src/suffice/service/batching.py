@@ -18,7 +18,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from queue import Empty, PriorityQueue
 from typing import Any
@@ -53,6 +53,7 @@ class CheckJob:
     others: Sequence[Sequence[Any]] = ()
     explain: bool = True
     rounds_left: int = 1
+    notes: tuple[str, ...] = ()  # for the verdict
 
     @property
     def pair(self) -> tuple[str, Sequence[Any], Sequence[Sequence[Any]]]:
@@ -166,13 +167,17 @@ class CheckBatcher:
                 return [error]
             return [outcome for job in jobs for outcome in self._check([job])]
         self._metrics.batch_size.observe(len(jobs))
-        for job, verdict in zip(jobs, checked.verdicts, strict=True):
+        verdicts = [
+            replace(verdict, notes=(*job.notes, *verdict.notes))
+            for job, verdict in zip(jobs, checked.verdicts, strict=True)
+        ]
+        for job, verdict in zip(jobs, verdicts, strict=True):
             self._metrics.count_verdict(first.gate, verdict)
             if self._labels is not None:
                 self._labels.offer(self.gates[job.gate], job.question, job.hits, verdict)
         with self._bookkeeping:
             self._watch_drift(first.gate, checked)
-        return list(checked.verdicts)
+        return list(verdicts)
 
     def _watch_drift(self, gate: str, checked: CheckedBatch) -> None:
         drift = self._monitors[gate].add(checked, time.monotonic())

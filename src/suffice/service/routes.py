@@ -63,8 +63,9 @@ async def check(request: Request, form: schemas.CheckRequest) -> Response:
     """Check whether the hits are enough for the question: answer, expand or abstain."""
     service = get_service(request)
     gate = service.gate(form.gate)
-    hits, *others = await service.with_documents([form.hits, *form.others])
-    job = CheckJob(form.gate, form.question, hits, others, form.explain, form.rounds_left)
+    options = form.explain, form.rounds_left
+    job = CheckJob(form.gate, form.question, form.hits, form.others, *options)
+    job = await service.with_documents(job)
     verdict = await service.checks.check(job)
     get_context(request).log_fields |= {
         "gate": form.gate,
@@ -76,7 +77,7 @@ async def check(request: Request, form: schemas.CheckRequest) -> Response:
     record = verdict.as_json()
     if form.graph:
         record["graph"] = await service.run_in_thread(
-            _evidence_graph, gate, form.question, hits, verdict
+            _evidence_graph, gate, form.question, job.hits, verdict
         )
     return respond(request, record)
 

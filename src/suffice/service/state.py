@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ from suffice.gate.gate import Gate
 from suffice.gate.gate_ref import open_gate
 from suffice.library import Library
 from suffice.protocols import LanguageModel
-from suffice.service.batching import CheckBatcher
+from suffice.service.batching import CheckBatcher, CheckJob
 from suffice.service.keys import ApiKeys
 from suffice.service.labelling import LabelQueue, load_items
 from suffice.service.metrics import Metrics
@@ -118,11 +119,12 @@ class Service:
             raise NotReadyError("the service has no folder for new gates", hint=hint)
         return Path(self.settings.gate_folder)
 
-    async def with_documents(self, hit_lists: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-        """The same hits; those with only an id of the library get its document."""
+    async def with_documents(self, job: CheckJob) -> CheckJob:
+        """Give hits with only an id of the library its document; a note names an unknown id."""
+        hit_lists = (job.hits, *job.others)
         bare = [hit["doc_id"] for hits in hit_lists for hit in hits if _is_bare_id(hit)]
         if self._library is None or not bare:
-            return list(hit_lists)
+            return job
         doc_ids = list(dict.fromkeys(bare))
         documents = dict(zip(doc_ids, await self.run_in_thread(self.library.get, doc_ids)))
 
@@ -130,7 +132,13 @@ class Service:
             document = documents[hit["doc_id"]] if _is_bare_id(hit) else None
             return hit if document is None else (document, hit.get("score"))
 
-        return [[complete(hit) for hit in hits] for hits in hit_lists]
+        hits, *others = [[complete(hit) for hit in hits] for hits in hit_lists]
+        unknown = [one for one, document in documents.items() if document is None]
+        if unknown:
+            more = f" and {len(unknown) - 1:,} more" if unknown[1:] else ""
+            note = f"The library has no document {unknown[0]!r:.200}{more}: checked without text."
+            job = replace(job, notes=(*job.notes, note))
+        return replace(job, hits=hits, others=others)
 
     async def run_in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """For whatever waits for a disk or a model."""

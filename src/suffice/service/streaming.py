@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import Request
@@ -168,7 +168,11 @@ class BatchCheck:
             self._line += 1
             if line is None or line.strip():
                 parsed.append((self._line, *self._parse(line)))
-        jobs = [await self._resolve(job) for _, _, job in parsed if isinstance(job, CheckJob)]
+        jobs = [
+            await self._service.with_documents(job)
+            for _, _, job in parsed
+            if isinstance(job, CheckJob)
+        ]
         outcomes: Iterator[Verdict | InputError] = iter(await self._service.checks.check_many(jobs))
         for number, question_id, job in parsed:
             self._write(number, question_id, next(outcomes) if isinstance(job, CheckJob) else job)
@@ -184,10 +188,6 @@ class BatchCheck:
             return None, validation_error(errors, BatchLine)
         job = CheckJob(question=form.question, hits=form.hits, others=form.others, **self._options)
         return form.question_id, job
-
-    async def _resolve(self, job: CheckJob) -> CheckJob:
-        hits, *others = await self._service.with_documents([job.hits, *job.others])
-        return replace(job, hits=hits, others=others)
 
     def _write(self, line: int, question_id: Any, outcome: Verdict | Exception) -> None:
         error = to_api_error(outcome).as_json() if isinstance(outcome, Exception) else None

@@ -143,10 +143,15 @@ def check_replaceable(path: Path, *, kind: str) -> None:
     path = Path(path)
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
-    try:
-        found = read_json(path / MANIFEST).get("kind")
-    except (OSError, ValueError):
-        found = None
+    found = None
+    if (path / MANIFEST).is_file():
+        try:
+            found = read_json(path / MANIFEST).get("kind")
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"cannot read {path / MANIFEST}: {error}",
+                hint=f"choose a new folder, or move this one away: mv {path} {path}-damaged",
+            ) from error
     if found != kind:
         raise InputError(
             f"{path} exists and is not a {kind}: it would be overwritten",

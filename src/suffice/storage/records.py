@@ -18,7 +18,7 @@ from suffice.errors import InputError
 from suffice.storage.artefacts import name_file_in_errors
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
-SKIP_HINT = "fix the record, or pass --skip-bad to leave such records out and list them"
+SKIP_HINT = "fix the record or leave it out (on the command line: --skip-bad)"  # also for HTTP
 _UTF8_HINT = "convert the file to UTF-8, or check that it is not a binary file"
 _BLOCK = 1024 * 1024
 T = TypeVar("T")
