@@ -120,6 +120,14 @@ def test_a_question_is_kept_or_dropped_for_a_reason(changed, reason):
     assert len(rows) == (reason == "kept")
 
 
+def test_no_kept_row_copies_a_public_passage():
+    text = "The committee met in the old town hall on the third of May to count the votes of all."
+    public = SinglePassage("c", "squad2", "Votes", text)
+    copied = PassageQuestion("c", f"Where was it that {text[:70]}?", "count the votes", 0.9)
+    assert keep_questions([copied], [public], ())[1] == {"repeats the passage": 1}
+    assert keep_questions([copied], [replace(public, source="everyday")], ())[1] == {"kept": 1}
+
+
 def test_known_and_repeated_questions_are_dropped():
     rows, counts = keep_questions([DIRECTED, DIRECTED, DIRECTED], [INFERNO], ())
     assert (len(rows), counts["asked twice"]) == (1, 2)

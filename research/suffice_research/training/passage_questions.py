@@ -60,6 +60,7 @@ SURE, NOTHING_ELSE = 0.35, 0.5  # least probabilities: of the answer, of nothing
 PER_TITLE, CHAINS = 3, 40_000  # chains that end at a title, and in all, at most
 LONG_CHAINS = 0.25  # share of chains with three questions
 CHAIN_WORDS = (6, 45)
+RUN = 12  # words in a row that a question or answer may not share with a public passage
 REFERENCE = re.compile(r"#\d")
 
 
@@ -275,11 +276,24 @@ def _reason_against(one: PassageQuestion, passage: SinglePassage, words: str) ->
         return "answer in the question"
     if one.p < SURE:
         return "answered otherwise"
+    if _repeats((one.question, one.answer), [passage]):
+        return "repeats the passage"
     if one.nothing < NOTHING_ELSE:
         return "a look-alike may answer it"
     telling = {word for word in words.split() if len(word) > 3}
     held = set(normalize_words(f"{passage.title} {passage.text}").split())
     return "" if len(telling & held) >= 2 else "about something else"
+
+
+def _repeats(texts: Iterable[str], passages: Iterable[SinglePassage]) -> bool:
+    """Whether a text copies a public passage, which the kept files must not contain."""
+    for passage in passages:
+        words = f" {normalize_words(passage.text)} "
+        for own in (normalize_words(text).split() for text in texts):
+            runs = (own[at : at + RUN] for at in range(len(own) - RUN + 1))
+            if passage.source != "everyday" and any(f" {' '.join(one)} " in words for one in runs):
+                return True
+    return False
 
 
 def keep_chains(
@@ -304,6 +318,8 @@ def keep_chains(
             reason = "asked twice or known"
         elif one.answers[-1] not in by_key[one.keys[-1]].text:
             reason = "answer not in the passage"
+        elif _repeats((one.question, one.answers[-1]), [by_key[key] for key in one.keys]):
+            reason = "repeats the passage"
         counts[reason or f"kept, {len(one.keys)} needed"] += 1
         if not reason:
             seen.add(words)
