@@ -23,7 +23,7 @@ from suffice_research.training.passage_questions import (
     keep_questions,
     known_chains,
     known_questions,
-    load_rows,
+    load_records,
     passages_to_ask,
 )
 
@@ -156,10 +156,10 @@ def test_a_chain_is_kept_if_its_wording_keeps_the_secret(question, reason):
 def test_a_wrong_row_is_a_clear_error(tmp_path):
     path = tmp_path / "asked.jsonl"
     with pytest.raises(InputError, match="does not exist"):
-        load_rows(path, PassageQuestion)
+        load_records(path, PassageQuestion)
     path.write_text('{"key": "a"}\n')
     with pytest.raises(InputError, match=r"line 1 of .* is not a PassageQuestion"):
-        load_rows(path, PassageQuestion)
+        load_records(path, PassageQuestion)
 
 
 def test_kept_rows_are_what_reader_data_reads(tmp_path, monkeypatch):

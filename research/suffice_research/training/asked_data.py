@@ -35,6 +35,7 @@ __all__ = [
     "keep_questions",
     "load_groups",
     "load_questions",
+    "load_rows",
     "save_kept",
     "save_rows",
 ]
@@ -207,18 +208,22 @@ def _reason_against(one: AskedQuestion) -> str:
 # ---- files
 
 
-STEPS = "the steps are groups, ask, judge, keep, or groups, write: each reads what came before it"
+STEPS = (
+    "the steps are groups, ask, judge, keep, or groups, write, or passages, ask-passages, "
+    "keep-passages: each reads what came before it"
+)
 
 
-def _rows(path: Path, make: Callable[[Any], T]) -> list[T]:
+def load_rows(path: Path, make: Callable[[Any], T], what: str = "row of it") -> list[T]:
+    """Rows as `save_rows` writes them."""
     if not path.is_file():
         raise InputError(f"{path} does not exist", hint=STEPS)
     found = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             found.append(make(json.loads(line)))
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"line {number} of {path} is not a row of it", hint=STEPS) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"line {number} of {path} is not a {what}", hint=STEPS) from error
     return found
 
 
@@ -230,14 +235,14 @@ def save_rows(rows: Iterable[Any], path: Path) -> None:
 
 
 def load_groups(path: Path) -> list[Group]:
-    return _rows(path, lambda row: Group(
+    return load_rows(path, lambda row: Group(
         row["case"], row["source"], row["part"], row["question"], tuple(row["needed"]),
         tuple(Document(**one) for one in row["docs"]), tuple(row["keys"]),
     ))  # fmt: skip
 
 
 def load_questions(path: Path) -> list[AskedQuestion]:
-    return _rows(path, lambda row: AskedQuestion(
+    return load_rows(path, lambda row: AskedQuestion(
         row["case"], tuple(row["needed"]), row["question"], tuple(row.get("p", ()))
     ))  # fmt: skip
 

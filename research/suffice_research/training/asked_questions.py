@@ -103,20 +103,15 @@ def _ask_passages(args: argparse.Namespace) -> None:
     from suffice_research.training.asked_model import Tuning
     from suffice_research.training.passage_model import tuned_model
 
-    passages, known, chains = (
-        singles.load_rows(args.folder / f"{name}.jsonl", kind)
-        for name, kind in (
-            ("passages", singles.SinglePassage),
-            ("known", singles.KnownQuestion),
-            ("chains", singles.KnownChain),
-        )
-    )
+    passages = singles.load_records(args.folder / "passages.jsonl", singles.SinglePassage)
+    known = singles.load_records(args.folder / "known.jsonl", singles.KnownQuestion)
+    chains = singles.load_records(args.folder / "chains.jsonl", singles.KnownChain)
     args.out.mkdir(parents=True, exist_ok=True)
     tuning = Tuning(args.seconds, rate=2e-5, asking=1.0, tokens=12288, longest=600)
     model = tuned_model(args.model, known, chains, tuning)
     asked = args.out / "asked.jsonl"
     save_rows(model.ask_all(passages, args.asking), asked)
-    linked = singles.chain_questions(passages, singles.load_rows(asked, singles.PassageQuestion))
+    linked = singles.chain_questions(passages, singles.load_records(asked, singles.PassageQuestion))
     print(f"{len(linked):,} chains", flush=True)
     save_rows(model.word_chains(linked, args.wording), args.out / "worded.jsonl")
 
@@ -127,9 +122,9 @@ def _keep_passages(args: argparse.Namespace) -> None:
     from suffice_research.training.reader_data import ASKED
 
     known = {normalize_words(case.question) for case in load_cases(args.data, [EVERYDAY])}
-    passages = singles.load_rows(args.folder / "passages.jsonl", singles.SinglePassage)
-    asked = singles.load_rows(args.asked / "asked.jsonl", singles.PassageQuestion)
-    chains = singles.load_rows(args.asked / "worded.jsonl", singles.AskedChain)
+    passages = singles.load_records(args.folder / "passages.jsonl", singles.SinglePassage)
+    asked = singles.load_records(args.asked / "asked.jsonl", singles.PassageQuestion)
+    chains = singles.load_records(args.asked / "worded.jsonl", singles.AskedChain)
     for name, (rows, counts) in {
         "passages": singles.keep_questions(asked, passages, known),
         "worded": singles.keep_chains(chains, passages, known),

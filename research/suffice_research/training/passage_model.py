@@ -21,14 +21,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from suffice.errors import InputError
+from suffice_research.training.asked_data import STEPS
 from suffice_research.training.asked_model import (
-    DEVICE,
+    HEAT,
     AskingModel,
     Example,
     Tuning,
-    load_model,
+    prepare_model,
     similar_length,
+    to_half_precision,
     tune,
+    write_on,
 )
 from suffice_research.training.language_model import Reading, open_gguf
 from suffice_research.training.passage_questions import (
@@ -47,8 +51,7 @@ TASKS = (0.5, 0.4, 0.1)  # shares of the examples: asking, answering, wording
 SHARES = {"squad2": 0.34, "mirrored": 0.35, "everyday": 0.18, "musique": 0.05, "policyqa": 0.08}
 FOUND_NOTHING = 0.35  # share of the examples of answering
 NOTHING = "nothing"
-HEAT, BEST = 0.8, 60  # temperature and number of tokens to sample from
-CALM = 0.3  # temperature for wording
+CALM = 0.3  # temperature for wording chains
 LONGEST = 56  # tokens of an answer and its question, or of a chain
 TOGETHER = 1600  # questions per batch
 BLOCK = 16  # batches of passages of similar length
@@ -87,6 +90,8 @@ class PassageModel:
                 answered.setdefault(one.style, []).append(one)
         nothing = [one for one in known if not one.answer]
         styles = [name for name in SHARES if name in answered]
+        if not styles:
+            raise InputError("there is no question with an answer to tune on", hint=STEPS)
         shares = np.array([SHARES[name] for name in styles])
         tasks = np.array(TASKS) * [1, 1, bool(chains)]
         while True:
@@ -114,25 +119,6 @@ class PassageModel:
 
     # ---- asking
 
-    @torch.inference_mode()  # type: ignore[untyped-decorator]
-    def _write(self, reading: Reading, tails: Sequence[Sequence[int]], heat: float) -> list[str]:
-        """What follows each tail; empty if it does not end in time."""
-        hidden = reading.read(tails)[:, -1]
-        done = torch.zeros(len(tails), dtype=torch.bool, device=reading.device)
-        written = []
-        for number in range(LONGEST):
-            best, tokens = (self.model.decoder.logits(hidden).float() / heat).topk(BEST, -1)
-            drawn = torch.multinomial(functional.softmax(best, -1), 1)
-            token = torch.where(done, self.model.end, tokens.gather(1, drawn)[:, 0])
-            done = done | (token == self.model.end)
-            written.append(token)
-            if number % 8 == 7 and bool(done.all()):
-                break
-            hidden = reading.read_ids(token[:, None], ~done[:, None])[:, -1]
-        end, decode = self.model.end, self.model.tokenizer.decode
-        rows = torch.stack(written, 1).tolist()
-        return [str(decode(row[: row.index(end)])).strip() if end in row else "" for row in rows]
-
     def _reading(self, texts: Sequence[str], counts: Sequence[int], room: int) -> Reading:
         reading = Reading(
             self.model.decoder, [self.model.ids(one) for one in texts], room, self.model.end
@@ -153,7 +139,9 @@ class PassageModel:
         reading = self._reading(texts, counts, max(map(len, tails)) + LONGEST)
         keys = [one.key for one, count in zip(passages, counts, strict=True) for _ in range(count)]
         found = []
-        for key, text in zip(keys, self._write(reading, tails, HEAT), strict=True):
+        for key, text in zip(
+            keys, write_on(self.model, reading, tails, heat=HEAT, longest=LONGEST), strict=True
+        ):
             answer, mark, question = text.partition("\nQuestion:")
             if mark and answer.strip() and question.strip():
                 found.append(PassageQuestion(key, question.strip(), answer.strip()))
@@ -269,20 +257,16 @@ class PassageModel:
             reading = Reading(
                 self.model.decoder, [one[:-1] for one in heads], LONGEST + 1, self.model.end
             )
-            written = self._write(reading, [one[-1:] for one in heads], CALM)
+            last = [one[-1:] for one in heads]
+            written = write_on(self.model, reading, last, heat=CALM, longest=LONGEST)
             yield from (replace(one, question=text) for one, text in zip(some, written) if text)
 
 
 def tuned_model(
     path: Path, known: Sequence[KnownQuestion], chains: Sequence[KnownChain], tuning: Tuning
 ) -> PassageModel:
-    if DEVICE == "cuda":
-        torch.backends.cuda.matmul.allow_tf32 = True
-        torch.backends.cuda.enable_cudnn_sdp(False)  # it re-initializes for every shape
-    torch.manual_seed(tuning.seed)
-    model = load_model(open_gguf(path))
+    model = prepare_model(open_gguf(path), tuning.seed)
     made = PassageModel(model, np.random.default_rng(tuning.seed))
     tune(model, similar_length(made.examples(known, chains), tuning), tuning)
-    if DEVICE == "cuda":
-        model.decoder.to(torch.bfloat16)
+    to_half_precision(model)
     return made

@@ -15,15 +15,18 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from suffice.errors import InputError
+from suffice_research.training.asked_data import STEPS, load_rows
 from suffice_research.training.sources import normalize_words
 
 if TYPE_CHECKING:
     from suffice_research.training.cases import Case, Passage
+
+T = TypeVar("T")
 
 __all__ = [
     "AskedChain",
@@ -36,7 +39,7 @@ __all__ = [
     "keep_questions",
     "known_chains",
     "known_questions",
-    "load_rows",
+    "load_records",
     "passages_to_ask",
     "save_compressed",
 ]
@@ -107,9 +110,6 @@ class AskedChain:
     parts: tuple[str, ...]
     answers: tuple[str, ...]
     question: str = ""
-
-
-Row = SinglePassage | KnownQuestion | KnownChain | PassageQuestion | AskedChain
 
 
 # ---- what to ask about, and what to tune on
@@ -345,30 +345,20 @@ def _order(row: Mapping[str, Any]) -> tuple[str, ...]:
 # ---- files
 
 
-def load_rows(path: Path, kind: type[Any]) -> list[Any]:
-    """Rows of one of these kinds, as `save_rows` of `asked_data` writes them."""
-    if not path.is_file():
-        raise InputError(f"{path} does not exist", hint="the step before this one writes it")
-    found = []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        try:
-            row = json.loads(line)
-            found.append(
-                kind(**{
-                    name: tuple(one) if isinstance(one, list) else one for name, one in row.items()
-                })
-            )  # fmt: skip
-        except (ValueError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"line {number} of {path} is not a {kind.__name__}",
-                hint="the step before this one writes it",
-            ) from error
-    return found
+def load_records(path: Path, kind: type[T]) -> list[T]:
+    """Rows of one of these kinds."""
+
+    def make(row: Mapping[str, Any]) -> T:
+        return kind(
+            **{name: tuple(one) if isinstance(one, list) else one for name, one in row.items()}
+        )
+
+    return load_rows(path, make, kind.__name__)
 
 
 def save_compressed(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     if not content:
-        raise InputError("no question was kept", hint="ask about more passages")
+        raise InputError("no question was kept", hint=STEPS)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(content.encode(), mtime=0))

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from suffice.errors import InputError
 from suffice_research.training.asked_data import STEPS, Document, Group, WrittenCase
@@ -24,8 +23,10 @@ from suffice_research.training.asked_model import (
     AskingModel,
     Example,
     Tuning,
-    load_model,
+    draw_tokens,
+    prepare_model,
     similar_length,
+    to_half_precision,
     tune,
 )
 from suffice_research.training.language_model import Slots, open_gguf
@@ -85,15 +86,10 @@ def write_all(
     path: Path, groups: Sequence[Group], tuning: Tuning, seconds: float
 ) -> Iterator[WrittenCase]:
     """Tune on the groups in part `learn`, then write cases for some seconds."""
-    if DEVICE == "cuda":
-        torch.backends.cuda.matmul.allow_tf32 = True
-        torch.backends.cuda.enable_cudnn_sdp(False)  # it re-initializes for every shape
-    torch.manual_seed(tuning.seed)
     sources = _Sources(groups, np.random.default_rng(tuning.seed))
-    model = load_model(open_gguf(path))
+    model = prepare_model(open_gguf(path), tuning.seed)
     tune(model, similar_length(sources.examples(model), tuning), tuning)
-    if DEVICE == "cuda":
-        model.decoder.to(torch.bfloat16)
+    to_half_precision(model)
     yield from _write(model, sources, seconds)
 
 
@@ -138,7 +134,7 @@ def _write(model: AskingModel, sources: _Sources, seconds: float) -> Iterator[Wr
                 free, [model.ids(_start(like[at])) for at in free], model.end
             )
         for _ in range(CHECKED):
-            token = _draw(model.decoder.logits(hidden))
+            token = draw_tokens(model.decoder.logits(hidden), HEAT, BEST)
             written.append(token)
             hidden = slots.step(token)
         rows = torch.stack(written, 1).tolist()
@@ -157,8 +153,3 @@ def _write(model: AskingModel, sources: _Sources, seconds: float) -> Iterator[Wr
                 slots.free(at)
                 free.append(at)
     print(f"{count:,} cases in {time.monotonic() - started:.0f} s", flush=True)
-
-
-def _draw(logits: Tensor) -> Tensor:
-    best, tokens = (logits.float() / HEAT).topk(BEST, -1)
-    return tokens.gather(1, torch.multinomial(functional.softmax(best, -1), 1))[:, 0]
