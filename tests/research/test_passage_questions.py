@@ -153,6 +153,13 @@ def test_a_chain_is_kept_if_its_wording_keeps_the_secret(question, reason):
     assert [row["needed"] for row in rows] == [["a", "b"]] * (reason == "kept, 2 needed")
 
 
+def test_questions_about_passages_that_are_not_there_are_dropped():
+    chain = AskedChain(("a", "b"), ("Who made it?", "When was #1 born?"), ("Argento", "1940"))
+    missing = {"about a passage that is not there": 1}
+    assert keep_questions([BORN], [INFERNO], ())[1] == missing
+    assert keep_chains([chain], [INFERNO], ())[1] == missing
+
+
 def test_a_wrong_row_is_a_clear_error(tmp_path):
     path = tmp_path / "asked.jsonl"
     with pytest.raises(InputError, match="does not exist"):
@@ -185,6 +192,14 @@ def test_kept_rows_are_what_reader_data_reads(tmp_path, monkeypatch):
     assert (case.source, case.needed, left_out) == ("passages/everyday", lease().needed, 0)
 
 
+@pytest.mark.parametrize("step", ["ask", "judge", "write", "ask-passages"])
+def test_without_torch_a_step_with_a_model_says_so(step, monkeypatch, capsys):
+    monkeypatch.setattr(asked_questions, "find_spec", lambda _: None)
+    files = ["groups.jsonl", *["asked.jsonl"] * (step == "judge")]
+    assert asked_questions.main([step, *files, "--model", "m.gguf", "--out", "out"]) == 2
+    assert f"{step} needs torch, which is not installed" in capsys.readouterr().err
+
+
 # ---- with the language model
 
 
@@ -213,6 +228,14 @@ def test_the_model_is_tuned_asks_and_words_chains(tmp_path, model, monkeypatch, 
     assert asked_questions.main([*arguments, *times]) == 0
     assert "questions in" in capsys.readouterr().out
     assert {path.name for path in out.iterdir()} == {"asked.jsonl", "worded.jsonl"}
+
+
+def test_without_a_question_to_tune_on_there_is_a_clear_error(tmp_path, model, capsys):
+    for name in ("passages", "known", "chains"):
+        (tmp_path / f"{name}.jsonl").write_text("")
+    arguments = ["ask-passages", str(tmp_path), "--model", str(model), "--out", str(tmp_path / "o")]
+    assert asked_questions.main(arguments) == 2
+    assert "no question with an answer to tune on" in capsys.readouterr().err
 
 
 def test_a_check_depends_on_its_own_text_and_answer_alone(tmp_path, model):

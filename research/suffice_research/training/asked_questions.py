@@ -23,8 +23,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
+from suffice.errors import InputError
 from suffice_research.training.asked_data import (
     draw_groups,
     keep_questions,
@@ -187,7 +189,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
-    return exit_code(lambda: STEPS[args.step](args))
+    return exit_code(lambda: _run(args))
+
+
+def _run(args: argparse.Namespace) -> None:
+    if hasattr(args, "model") and find_spec("torch") is None:
+        raise InputError(
+            f"{args.step} needs torch, which is not installed",
+            hint='run it on a machine with a GPU: "Train the shipped models" in CONTRIBUTING',
+        )
+    STEPS[args.step](args)
 
 
 if __name__ == "__main__":

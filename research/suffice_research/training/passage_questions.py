@@ -64,6 +64,7 @@ PER_TITLE, CHAINS = 3, 40_000  # chains that end at a title, and in all, at most
 LONG_CHAINS = 0.25  # share of chains with three questions
 CHAIN_WORDS = (6, 45)
 RUN = 12  # words in a row that a question or answer may not share with a public passage
+MISSING = "about a passage that is not there"
 REFERENCE = re.compile(r"#\d")
 
 
@@ -253,7 +254,7 @@ def keep_questions(
     rows = []
     for one in asked:
         words = normalize_words(one.question)
-        reason = _reason_against(one, by_key[one.key], words)
+        reason = _reason_against(one, by_key, words)
         if not reason and (one.key, words) in seen:
             reason = "asked twice"
         if not reason and words in known:
@@ -266,8 +267,11 @@ def keep_questions(
     return sorted(rows, key=_order), counts
 
 
-def _reason_against(one: PassageQuestion, passage: SinglePassage, words: str) -> str:
-    least, most = WORDS
+def _reason_against(one: PassageQuestion, by_key: Mapping[str, SinglePassage], words: str) -> str:
+    """Why a question is dropped; empty if it is kept."""
+    passage, (least, most) = by_key.get(one.key), WORDS
+    if passage is None:
+        return MISSING
     if not least <= len(one.question.split()) <= most or "\n" in one.question:
         return "form"
     if one.answer not in passage.text or not 0 < len(one.answer.split()) <= ANSWER:
@@ -304,27 +308,32 @@ def keep_chains(
     seen: set[str] = set()
     counts: Counter[str] = Counter()
     rows = []
-    least, most = CHAIN_WORDS
     for one in chains:
         words = normalize_words(one.question)
-        reason = ""
-        if not least <= len(one.question.split()) <= most or REFERENCE.search(one.question):
-            reason = "form"
-        elif any(normalize_words(answer) in words for answer in one.answers):
-            reason = "names an answer"
-        elif not all(_about(part, words) for part in one.parts):
-            reason = "a part is lost"
-        elif words in seen or words in known:
+        reason = _reason_against_chain(one, by_key, words)
+        if not reason and (words in seen or words in known):
             reason = "asked twice or known"
-        elif one.answers[-1] not in by_key[one.keys[-1]].text:
-            reason = "answer not in the passage"
-        elif _repeats((one.question, one.answers[-1]), [by_key[key] for key in one.keys]):
-            reason = "repeats the passage"
         counts[reason or f"kept, {len(one.keys)} needed"] += 1
         if not reason:
             seen.add(words)
             rows.append(_row(one.question, list(one.keys), [], one.answers[-1]))
     return sorted(rows, key=_order), counts
+
+
+def _reason_against_chain(one: AskedChain, by_key: Mapping[str, SinglePassage], words: str) -> str:
+    least, most = CHAIN_WORDS
+    if any(key not in by_key for key in one.keys):
+        return MISSING
+    if not least <= len(one.question.split()) <= most or REFERENCE.search(one.question):
+        return "form"
+    if any(normalize_words(answer) in words for answer in one.answers):
+        return "names an answer"
+    if not all(_about(part, words) for part in one.parts):
+        return "a part is lost"
+    if one.answers[-1] not in by_key[one.keys[-1]].text:
+        return "answer not in the passage"
+    copied = _repeats((one.question, one.answers[-1]), [by_key[key] for key in one.keys])
+    return "repeats the passage" if copied else ""
 
 
 def _about(part: str, words: str) -> bool:
