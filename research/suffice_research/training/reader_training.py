@@ -4,6 +4,9 @@ It learns from labels, and from what a teacher says of drawn lists (`reader_teac
 torch and numpy: copy this file, `reader_lists.py`, `reader_model.py` and `reader_weights.py` to the
 training machine, in a folder with the name of their package. It writes `student-N.npz`, without the
 word embeddings, which stay the base's. `reader_export` turns them into the shipped reader.
+
+With `--deep` the student has all twelve layers of the base: too slow for the gate, but `ask` may take
+longer. It starts from a trained reader, whose layers take their old places in the base.
 """
 
 from __future__ import annotations
@@ -41,7 +44,13 @@ from suffice_research.training.reader_model import (
     Reader,
     load_minilm,
 )
-from suffice_research.training.reader_weights import JOINT, PAIR, read_weights, write_weights
+from suffice_research.training.reader_weights import (
+    DEEP,
+    JOINT,
+    PAIR,
+    read_weights,
+    write_weights,
+)
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LEARN, STACK, TEST, UNSEEN = range(4)
@@ -52,6 +61,7 @@ SMOOTHING = 0.03  # of the labels
 HARD_STEPS = 2  # one step in so many has labels only, the others have what the teacher has read
 LABELLED_STEPS = 3  # of those, one in so many has labels, too
 TAUGHT = 0.6  # weight of the teacher's word beside the label
+ANSWERS = 0.4  # weight of the answers in the loss
 RELEVANCE_STEPS = 3  # the cross-encoder runs at one step in so many: it takes a third of a step
 
 
@@ -120,7 +130,7 @@ def labelled(listed: HitList) -> HitList:
 
 class _Batches(IterableDataset):  # type: ignore[misc]
     def __init__(
-        self, pack: Pack, windows: int, steps: int, seed: int, taught: TeacherLabels | None
+        self, pack: Pack, windows: int, steps: range, seed: int, taught: TeacherLabels | None
     ) -> None:
         self.pack, self.windows, self.steps, self.seed = pack, windows, steps, seed
         self.pools, self.taught = pools_of(pack), taught
@@ -128,7 +138,7 @@ class _Batches(IterableDataset):  # type: ignore[misc]
     def __iter__(self) -> Iterator[dict[str, Any]]:
         info = torch.utils.data.get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
-        for step in range(worker, self.steps, workers):
+        for step in self.steps[worker::workers]:
             draw = np.random.default_rng([self.seed, step])
             if self.taught is None or step % HARD_STEPS == 0:
                 lists = draw_lists(self.pack, self.pools, self.windows, draw)
@@ -196,7 +206,8 @@ def relevance_loss(outputs: Outputs, relevance: Tensor) -> Tensor:
     return functional.smooth_l1_loss(outputs.relevance, relevance / 4)
 
 
-def hard_loss(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
+def hard_loss(outputs: Outputs, batch: Mapping[str, Any], answers: float = ANSWERS) -> Tensor:
+    """The distance from the labels; `answers` is the weight of the answers."""
     needed, complete = batch["needed"], batch["complete"].float()
     hits = hit_logits(outputs, batch)
     # Every list has the same weight, whatever its number of hits.
@@ -221,8 +232,9 @@ def hard_loss(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
     )
     answer = batch["answer"]
     if (answer >= 0).any():
-        total = total + 0.4 * functional.cross_entropy(outputs.answer, answer, ignore_index=-1)
-    return total + 0.4 * span_loss(outputs.span, batch)
+        kind = functional.cross_entropy(outputs.answer, answer, ignore_index=-1)
+        total = total + answers * kind
+    return total + answers * span_loss(outputs.span, batch)
 
 
 def span_loss(logits: Tensor, batch: Mapping[str, Any]) -> Tensor:
@@ -256,31 +268,31 @@ def _log_sum(values: Tensor, owner: Tensor, lists: int) -> Tensor:
 
 def train(
     model: Reader, pack: Pack, *, steps: int, windows: int, rate: float, seed: int, limit_s: float,
+    whole_s: float | None = None, state: Path | None = None, answers: float = ANSWERS,
     base: CrossEncoder | None = None, taught: TeacherLabels | None = None, workers: int = 14,
 ) -> None:  # fmt: skip
-    """Train for `steps`, or for `limit_s` if that ends first; the rate falls to zero by then."""
+    """Train for `steps` or `whole_s`, whichever ends first; the rate falls to zero by then.
+
+    A call ends after `limit_s`. It goes on from the file `state` if there is one, and leaves it.
+    """
     model.to(DEVICE).train()
     model.words.requires_grad_(False)
-    fresh = [p for n, p in model.named_parameters() if n.split(".")[0] not in FROM_BASE]
-    known = {id(p) for p in fresh}
-    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
-    groups = [{"params": rest, "lr": rate}, {"params": fresh, "lr": 4 * rate}]
-    optimiser = torch.optim.AdamW(
-        groups, weight_decay=0.05, betas=(0.9, 0.98), fused=DEVICE == "cuda"
-    )
+    optimiser = _optimiser(model, rate)
+    first, before = _continue(model, optimiser, state)
     loader = DataLoader(
-        _Batches(pack, windows, steps, seed, taught), batch_size=None, num_workers=workers,
-        prefetch_factor=8 if workers else None, pin_memory=DEVICE == "cuda",
+        _Batches(pack, windows, range(first, steps), seed, taught), batch_size=None,
+        num_workers=workers, prefetch_factor=8 if workers else None, pin_memory=DEVICE == "cuda",
     )  # fmt: skip
-    started, recent, tokens = time.perf_counter(), [], 0
-    for step, one in enumerate(loader):
-        done = max(step / steps, (time.perf_counter() - started) / limit_s)
-        for group, highest in zip(optimiser.param_groups, (rate, 4 * rate), strict=True):
-            group["lr"] = highest * min((step + 1) / WARM_STEPS, max(0.01, 1 - done))
+    started, recent, tokens, step = time.perf_counter(), [], 0, first
+    for step, one in enumerate(loader, first + 1):
+        spent = time.perf_counter() - started
+        done = max((step - 1) / steps, (before + spent) / (whole_s or limit_s))
+        for group in optimiser.param_groups:
+            group["lr"] = group["highest"] * min(step / WARM_STEPS, max(0.01, 1 - done))
         batch = to_device(one)
         outputs = run(model, batch)
-        loss = hard_loss(outputs, batch)
-        if base is not None and step % RELEVANCE_STEPS == 0:
+        loss = hard_loss(outputs, batch, answers)
+        if base is not None and step % RELEVANCE_STEPS == 1:
             with torch.no_grad(), torch.autocast(DEVICE, dtype=torch.bfloat16):
                 relevance = base(batch["ids"], batch["types"], batch["widths"]).float()
             loss = loss + 0.8 * relevance_loss(outputs, relevance)
@@ -290,13 +302,47 @@ def train(
         optimiser.step()
         recent.append(loss.detach())
         tokens += int((one["ids"] > 0).sum())
-        if (step + 1) % 100 == 0 or step + 1 == steps or done >= 1:
-            spent = time.perf_counter() - started
-            print(f"step {step + 1:6} loss {torch.stack(recent[-400:]).mean():.4f} {spent:5.0f} s "
+        ended = done >= 1 or spent >= limit_s
+        if step % 100 == 0 or step == steps or ended:
+            print(f"step {step:6} loss {torch.stack(recent[-400:]).mean():.4f} {before + spent:5.0f} s "
                   f"{tokens / spent / 1e6:.2f} M tokens/s", flush=True)  # fmt: skip
-        if done >= 1:
+        if ended:
             break
+    if state:
+        _leave(model, optimiser, state, step, before + time.perf_counter() - started)
     model.eval()
+
+
+def _optimiser(model: Reader, rate: float) -> torch.optim.AdamW:
+    fresh = [p for n, p in model.named_parameters() if n.split(".")[0] not in FROM_BASE]
+    known = {id(p) for p in fresh}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
+    groups = [{"params": rest, "highest": rate}, {"params": fresh, "highest": 4 * rate}]
+    return torch.optim.AdamW(
+        groups, lr=rate, weight_decay=0.05, betas=(0.9, 0.98), fused=DEVICE == "cuda"
+    )
+
+
+def _continue(model: Reader, optimiser: torch.optim.AdamW, state: Path | None) -> tuple[int, float]:
+    """The steps and seconds that an earlier call took, whose weights are loaded."""
+    if state is None or not state.exists():
+        return 0, 0.0
+    held = torch.load(state, map_location=DEVICE, weights_only=True)
+    model.load_state_dict(held["model"])
+    optimiser.load_state_dict(held["optimiser"])
+    return held["steps"], held["seconds"]
+
+
+def _leave(
+    model: Reader, optimiser: torch.optim.AdamW, state: Path, steps: int, seconds: float
+) -> None:
+    held = {
+        "model": model.state_dict(), "optimiser": optimiser.state_dict(),
+        "steps": steps, "seconds": seconds,
+    }  # fmt: skip
+    draft = state.with_name(f"{state.name}.draft")
+    torch.save(held, draft)
+    draft.replace(state)
 
 
 # ---- figures
@@ -378,6 +424,16 @@ def weights_of(paths: Sequence[Path]) -> dict[str, Tensor]:
     return {name: torch.from_numpy(one) for name, one in read_weights(paths).items()}
 
 
+def at_base_layers(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a reader under the names of a deep one, where layer n is that of the base."""
+    found = {}
+    for name, one in weights.items():
+        stage, _, rest = name.partition(".")
+        number, _, part = rest.partition(".")
+        found[f"pair.{PAIR[int(number)]}.{part}" if stage == "pair" else name] = one
+    return found
+
+
 def learned(model: Reader) -> dict[str, np.ndarray]:
     """The weights without the word embeddings, which stay the base's."""
     state = model.state_dict()
@@ -403,6 +459,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--windows", type=int, default=1024, help="in a batch")
     parser.add_argument("--rate", type=float, default=2e-4)
     parser.add_argument("--limit", type=float, default=1e9, help="seconds of training")
+    parser.add_argument("--deep", action="store_true", help="all layers of the base, for answers")
+    parser.add_argument("--answers", type=float, default=ANSWERS, help="their weight in the loss")
+    parser.add_argument("--state", type=Path, help="a file to go on from, in several calls")
+    parser.add_argument("--whole", type=float, help="seconds of all calls together")
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument("--most", type=int, default=400)
@@ -419,13 +479,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(str(error))
     minilm = weights_of(args.minilm)
     base = CrossEncoder(minilm).to(DEVICE).eval()
-    student = load_minilm(minilm, PAIR, JOINT)
+    student = load_minilm(minilm, DEEP if args.deep else PAIR, JOINT)
     if args.start:
-        student.load_state_dict(weights_of(args.start), strict=False)
+        start = weights_of(args.start)
+        student.load_state_dict(at_base_layers(start) if args.deep else start, strict=False)
     train(
         student, pack, steps=args.steps, windows=args.windows, rate=args.rate, seed=args.seed,
-        limit_s=args.limit, base=base, taught=TeacherLabels(args.taught, read) if args.taught else None,
-        workers=args.workers,
+        limit_s=args.limit, whole_s=args.whole, state=args.state, answers=args.answers, base=base,
+        taught=TeacherLabels(args.taught, read) if args.taught else None, workers=args.workers,
     )  # fmt: skip
     if args.average:
         state = student.state_dict()

@@ -14,6 +14,7 @@ __all__ = ["base_weights", "read_weights", "write_weights"]
 Arrays = dict[str, npt.NDArray[Any]]
 PART_FILE = 15_000_000  # bytes per file of weights
 PAIR, JOINT = (0, 2, 4, 6), (7, 8, 9, 10, 11)  # layers of the base that the student starts from
+DEEP = (0, 1, 2, 3, 4, 5, 6)  # in place of PAIR, for a reader that may take longer
 
 
 def read_weights(paths: Sequence[Path]) -> Arrays:
