@@ -16,6 +16,7 @@ from suffice_research.training.cases import Case, Passage  # noqa: E402
 from suffice_research.training.language_model import open_gguf  # noqa: E402
 from suffice_research.training.reader_data import pack  # noqa: E402
 from suffice_research.training.reader_lists import Pack, collate, draw_lists  # noqa: E402
+from suffice_research.training.reader_model import Reader, Shape  # noqa: E402
 from suffice_research.training.reader_training import TeacherLabels, pools_of  # noqa: E402
 
 
@@ -112,3 +113,29 @@ def test_training_takes_every_second_batch_from_the_teacher(packed, taught):
     batches = iter(reader_training._Batches(pack_, 8, range(4), 0, TeacherLabels(taught, pack_)))
     read = [bool((one["taught_complete"] >= 0).all()) for one in batches]
     assert read == [False, True, False, True]
+
+
+def test_a_deep_reader_has_the_trained_layers_where_the_base_has_them():
+    trained = {"pair.0.up.bias": 0, "pair.3.norm.weight": 6, "joint.1.up.bias": 1, "whole": 2}
+    found = reader_training.at_base_layers(trained)
+    names = ["pair.0.up.bias", "pair.6.norm.weight", "joint.1.up.bias", "whole"]
+    assert found == dict(zip(names, trained.values(), strict=True))
+
+
+def test_a_training_in_several_calls_is_that_of_one(packed, tmp_path):
+    def trained(calls: int, limit_s: float, state=None):
+        for _ in range(calls):  # each starts anew, and goes on from the state
+            torch.manual_seed(0)
+            small = Shape(hidden=24, heads=2, inner=32, pair=1, joint=1, dropout=0.0)
+            model = Reader(small)
+            reader_training.train(
+                model, Pack(packed), steps=3, windows=8, rate=1e-3, seed=0, limit_s=limit_s,
+                whole_s=1e9, state=state, workers=0,
+            )  # fmt: skip
+        return model.state_dict()
+
+    state = tmp_path / "state.pt"
+    whole = trained(1, 1e9)
+    torch.testing.assert_close(trained(3, 0.0, state), whole, rtol=0, atol=0)
+    assert torch.load(state, weights_only=True)["steps"] == 3
+    torch.testing.assert_close(trained(1, 1e9, state), whole, rtol=0, atol=0)  # nothing is left

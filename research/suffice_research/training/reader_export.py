@@ -34,7 +34,7 @@ from suffice.gate.reader import (
     WINDOW_TOKENS,
 )
 from suffice.storage import new_artefact, sha256_of
-from suffice_research.training.reader_weights import JOINT, PAIR, base_weights, read_weights
+from suffice_research.training.reader_weights import DEEP, JOINT, PAIR, base_weights, read_weights
 
 __all__ = ["export", "exported_weights", "joint_model", "pair_model"]
 
@@ -294,9 +294,10 @@ def export(
     words = base_weights(base)[BASE_WORDS]
     whole = {**learned, WORDS: words}
     check_weights(whole)
+    deep = layers_of(whole, "pair") == len(DEEP)
     settings = {
         "base": "ms-marco-MiniLM-L-12-v2",
-        "pair layers": list(PAIR), "joint layers": list(JOINT),
+        "pair layers": list(DEEP if deep else PAIR), "joint layers": list(JOINT),
     }  # fmt: skip
     inputs = {path.name: sha256_of(path) for path in (base, *weights)}
     with new_artefact(
