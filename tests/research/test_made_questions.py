@@ -33,6 +33,14 @@ def test_where_chains_are_few_comparisons_are_fewer() -> None:
     assert kinds == {"bridge": 20, "temporal": 7}
 
 
+def test_lessons_need_several_documents() -> None:
+    examples = [example("chain", at) for at in range(30)]
+    examples += [example("single", at, hops=1) for at in range(300)]
+    examples += [example("yes_no", at, hops=1 + at % 2) for at in range(40)]
+    kinds = Counter((one.gold.kind, one.gold.hops) for one in balanced(examples, 900))
+    assert kinds == {("chain", 2): 30, ("yes_no", 2): 20}
+
+
 def test_the_draw_does_not_depend_on_the_order() -> None:
     examples = [example("chain", at) for at in range(50)]
     assert balanced(examples, 9) == balanced(examples[::-1], 9)

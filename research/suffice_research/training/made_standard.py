@@ -45,6 +45,7 @@ from suffice_research.training.made_questions import (
     RETRIEVER,
     Apart,
     K,
+    about_several,
     apart_table,
     distinguishability,
     draw_like,
@@ -109,7 +110,7 @@ class _StandardLoop:
         asked = [one.question.text for one in open_source(source, self.data).questions()]
         like = sorted(set(asked) - set(judged), key=lambda text: draw_key(SEED, text))[:LIKE]
         # The real questions need several documents; if a corpus yields few such, use all.
-        several = [one for one in found if one.gold.hops > 1]
+        several = about_several(found)
         enough = len(several) >= 2 * self.read
         return draw_like(several if enough else found, like, self.read + UNREAD)
 
