@@ -328,6 +328,9 @@ def loop_parser(command: str, description: str) -> argparse.ArgumentParser:
     parser.add_argument("--work", type=Path, required=True, help="what is kept between runs")
     parser.add_argument("--study", type=Path, help="write the study here")
     parser.add_argument("--only", help="some of the data sets, with commas")
+    parser.add_argument(
+        "--questions", type=int, default=QUESTIONS, help="made questions to learn from, at most"
+    )
     return parser
 
 
@@ -341,9 +344,6 @@ def show(study: Study, path: Path | None) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = loop_parser("made_questions", "Does the loop pay?")
-    parser.add_argument(
-        "--questions", type=int, default=QUESTIONS, help="made questions to learn from, at most"
-    )
     args = parser.parse_args(arguments)
     return exit_code(lambda: _run(args))
 
