@@ -461,13 +461,14 @@ def _standard_loop_lines(study: Study) -> Iterator[str]:
     yield f"## {study.title}\n"
     yield (
         "The gates above have no reader; this is a standard gate. Half of the generated questions fit a fast gate, the others fit a gate "
-        "with the fast gate and the shipped reader as features. Neither uses labels of real questions. Unless stated otherwise, we use "
-        "the generated questions that look most like some other real ones. The reader was trained on other real questions of these "
+        "with the fast gate and the shipped reader as features. Neither uses labels of real questions. We use the "
+        "generated questions that look most like some other real ones. Where retrieval finds all the evidence of nine in ten of them, "
+        "as in news, their unanswerable twins are added. The reader was trained on other real questions of these "
         "sources, never on those evaluated here.\n"
     )
     yield f"    {STANDARD_LOOP_COMMAND}\n"
-    read, judged = study.settings["read"], study.settings["judged"]
-    yield f"Seed {study.seed}; {read} generated questions per corpus for training, at most {judged} real ones for evaluation.\n"
+    made, judged = study.settings["questions"], study.settings["judged"]
+    yield f"Seed {study.seed}; at most {made} generated questions per corpus for training and {judged} real ones for evaluation.\n"
     for table in study.tables:
         yield f"**{table.title}**\n"
         yield table.to_markdown()

@@ -5,7 +5,8 @@
 For each of four data sets, questions are generated from its corpus. Half of them fit a fast gate,
 the others a standard gate that has the fast one and the shipped reader as features. Neither gate
 has seen a label of a real question; the generated questions are selected by the texts of some other
-real ones. The reader was trained on other real questions of these sources (of HotpotQA and
+real ones. If retrieval finds all the evidence of nearly every generated question, their
+unanswerable twins are added: a gate cannot learn from complete lists alone. The reader was trained on other real questions of these sources (of HotpotQA and
 2WikiMultihopQA in other samples), never on those that are evaluated: they are the part TEST. The
 shipped standard gate is evaluated on the same lists for comparison.
 
@@ -19,6 +20,7 @@ import argparse
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -26,17 +28,18 @@ import numpy.typing as npt
 from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, draw_key
-from suffice.evaluation.benchmark_files import open_benchmark
+from suffice.evaluation.benchmark_files import label_benchmark, open_benchmark
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
+from suffice.evaluation.searching import retrieve_dataset
 from suffice.evaluation.significance import interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.gate.gate import FAST, STANDARD, FastGate, Gate
 from suffice.gate.reader import Reader
+from suffice.gate.training import LabelledQuestion
 from suffice.storage import package_versions, sha256_of
 from suffice_research.training.cases import TEST
 from suffice_research.training.gate import shipped
@@ -45,6 +48,7 @@ from suffice_research.training.made_questions import (
     RETRIEVER,
     Apart,
     K,
+    about_several,
     apart_table,
     distinguishability,
     draw_like,
@@ -60,7 +64,7 @@ from suffice_research.training.sources import (
     open_source,
 )
 
-__all__ = ["TO_REACH", "main"]
+__all__ = ["TO_REACH", "labelled_lists", "main", "split_by_text"]
 
 Floats = npt.NDArray[np.float64]
 TO_REACH: Mapping[str, float] = {
@@ -70,10 +74,10 @@ TO_REACH: Mapping[str, float] = {
     "multihop_rag": 0.78,
 }
 MOST_APART = 0.85  # AUROC of a classifier of generated against real questions
-READ, UNREAD = 100, 300  # generated questions per corpus: for the standard gate, for the fast one
 JUDGED = 235  # real questions, at most
 LIKE = 300  # other real questions, texts without labels
-MAKING = 4000  # documents to generate questions from, at most; all of them are searched
+MIN_SEVERAL = 200  # with fewer questions about several documents, those about one are used, too
+MIN_INCOMPLETE = 0.1  # with a lower share of incomplete lists, twins are added
 
 
 @dataclass(frozen=True)
@@ -88,48 +92,35 @@ class _Result:
 
 class _StandardLoop:
     def __init__(self, args: argparse.Namespace) -> None:
-        self.data, self.work, self.judged, self.read = args.data, args.work, args.judged, args.read
+        self.data, self.work, self.judged = args.data, args.work, args.judged
+        self.questions = args.questions
         self.work.mkdir(parents=True, exist_ok=True)
         self.say = ProgressLog()
         self.lists = GateData(args.data, say=self.say)
         self.reader = CachedReader(Reader(threads=1), self.work / "readings.jsonl")
 
     def made(self, source: Source, judged: Collection[str]) -> list[GoldQuestion]:
-        """Questions generated from some documents of the corpus, drawn by their ids.
+        """Generated questions that look most like other real questions of the data set.
 
-        Only those that look most like other real questions of the data set. Of these real questions
-        only the text is known, as from a user's log, and none of them is evaluated.
+        Of these real questions only the text is known, as from a user's log, and none of them is
+        evaluated.
         """
-        every = list(open_source(source, self.data).documents())
-        some = sorted(every, key=lambda one: draw_key(SEED, one.doc_id))[:MAKING]
-        folder = self.work / source.name
-        build_benchmark(some, folder, settings=BenchmarkSettings(per_hop=400, per_form=300))
+        folder, corpus = self.work / source.name, open_source(source, self.data)
+        build_benchmark(corpus.documents(), folder, settings=BenchmarkSettings(twins=1))
         found = list(open_benchmark(folder, twins=False).questions())
         self.say(f"made {len(found)} questions from {source.name}")
-        asked = [one.question.text for one in open_source(source, self.data).questions()]
-        like = sorted(set(asked) - set(judged), key=lambda text: draw_key(SEED, text))[:LIKE]
-        # The real questions need several documents; if a corpus yields few such, use all.
-        several = [one for one in found if one.gold.hops > 1]
-        enough = len(several) >= 2 * self.read
-        return draw_like(several if enough else found, like, self.read + UNREAD)
+        asked = {one.question.text for one in corpus.questions()}
+        like = sorted(asked - set(judged), key=lambda text: draw_key(SEED, text))[:LIKE]
+        several = about_several(found)
+        enough = len(several) >= MIN_SEVERAL
+        return draw_like(several if enough else found, like, self.questions)
 
-    def searched(
-        self, source: Source, questions: Sequence[GoldQuestion]
-    ) -> list[RetrievedQuestion]:
-        corpus = open_source(source, self.data)
-        dataset = Dataset(
-            "made", documents=lambda _: corpus.documents(), questions=lambda _: iter(questions)
-        )
-        return list(
-            retrieve_dataset(dataset, (RETRIEVER,), (K,), seed=SEED).questions(RETRIEVER, K)
-        )
-
-    def gate(self, made: Sequence[RetrievedQuestion]) -> Gate:
-        """A standard gate of generated lists: the first are read, the others fit its fast gate."""
-        examples = [to_labelled_question(one) for one in made]
-        fast = Gate.fit(examples[self.read :], seed=SEED, k=K, preset=FAST)
+    def gate(self, made: Sequence[LabelledQuestion]) -> Gate:
+        """A standard gate of generated lists: half are read, the others fit its fast gate."""
+        read, unread = split_by_text(made)
+        fast = Gate.fit(unread, seed=SEED, k=K, preset=FAST)
         return Gate.fit(
-            examples[: self.read],
+            read,
             seed=SEED,
             k=K,
             preset=STANDARD,
@@ -140,10 +131,8 @@ class _StandardLoop:
     def measure(self, source: Source) -> _Result:
         real = self.lists.judged(source.name, (TEST,), questions=self.judged)
         made = self.made(source, [one.question.text for one in real])
-        # Chosen by the text, so that kinds and hops are mixed in both halves.
-        made.sort(key=lambda one: draw_key(SEED, f"read {one.question.text}"))
-        lists = self.searched(source, made)
-        self.say(f"searched for {len(lists)} made questions of {source.name}")
+        lists = labelled_lists(self.work / source.name, made)
+        self.say(f"searched for {len(lists)} made questions and twins of {source.name}")
         gate = self.gate(lists)
         self.say(f"read and fitted {source.name}")
         ours = shipped(Gate.load(), self.reader)
@@ -155,10 +144,43 @@ class _StandardLoop:
         apart = distinguishability(
             [one.question.text for one in made], [one.question.text for one in real]
         )
-        share = float(np.mean([one.complete for one in lists]))
+        share = float(np.mean([is_complete(one) for one in lists]))
         result = _Result(source.name, complete, said, made, share, apart)
         self.say(f"{source.name}: {[str(cell) for cell in _row(result)]}")
         return result
+
+
+def labelled_lists(folder: Path, made: Sequence[GoldQuestion]) -> list[LabelledQuestion]:
+    """Some questions of a benchmark with their hits; with their twins if few are incomplete."""
+    plain = _search(folder, made)
+    if np.mean([not is_complete(one) for one in plain]) >= MIN_INCOMPLETE:
+        return plain
+    texts = {one.question.text for one in made}
+    every = open_benchmark(folder).questions()
+    return _search(folder, [one for one in every if one.question.text in texts])
+
+
+def _search(folder: Path, questions: Sequence[GoldQuestion]) -> list[LabelledQuestion]:
+    benchmark = open_benchmark(folder)
+    dataset = Dataset(
+        "made", documents=lambda _: benchmark.documents(), questions=lambda _: iter(questions)
+    )
+    found = retrieve_dataset(dataset, (RETRIEVER,), (K,), seed=SEED).questions(RETRIEVER, K)
+    return label_benchmark(folder, found, K)
+
+
+def is_complete(one: LabelledQuestion) -> bool:
+    return set(one.needed or ()) <= {hit.doc_id for hit in one.hits}
+
+
+def split_by_text(
+    made: Sequence[LabelledQuestion],
+) -> tuple[list[LabelledQuestion], list[LabelledQuestion]]:
+    """Two halves with kinds and hops mixed; a question and its twin are in the same one."""
+    halves: tuple[list[LabelledQuestion], list[LabelledQuestion]] = ([], [])
+    for one in made:
+        halves[draw_key(SEED, f"read {one.question}")[0] % 2].append(one)
+    return halves
 
 
 def _row(one: _Result) -> tuple[Cell, ...]:
@@ -186,10 +208,8 @@ def _study(measured: Sequence[_Result], args: argparse.Namespace, files: Sequenc
         title="A standard gate of made questions",
         seed=SEED,
         settings={
-            "read": args.read,
-            "unread": UNREAD,
+            "questions": args.questions,
             "judged": args.judged,
-            "made from": MAKING,
             "like": LIKE,
         },
         data={file: sha256_of(args.data / file) for file in sorted(files)},
@@ -202,7 +222,6 @@ def _study(measured: Sequence[_Result], args: argparse.Namespace, files: Sequenc
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = loop_parser("made_standard", "Made questions alone, with the standard preset.")
     parser.add_argument("--judged", type=int, default=JUDGED, help="real questions, at most")
-    parser.add_argument("--read", type=int, default=READ, help="made questions that are read")
     args = parser.parse_args(arguments)
     return exit_code(lambda: _run(args))
 
