@@ -57,7 +57,6 @@ STUDY_MODELS = {
     "grade": FAST,
     "par-rag": WORDS,
 }
-EXPANSION_MODELS = {"fitted": WORDS, "without": ("reader", *FAST)}
 STORED_RUNS = (
     *(
         StoredRun(one.name, "suffice.evaluation.retrieval", "retrieval", ())
@@ -79,7 +78,7 @@ STORED_RUNS = (
         (*STANDARD, "stop"),
     ),
     StoredRun("gate-baselines", f"{TRAINING}.gate_baselines", "gate", STANDARD),
-    StoredRun("gate-fast", f"{TRAINING}.gate", "gate", WORDS),
+    StoredRun("gate-fast", f"{TRAINING}.fast_study", "gate", FAST),
     StoredRun("gate-standard", f"{TRAINING}.gate", "gate", ("reader", *WORDS)),
     StoredRun("familiarity", f"{TRAINING}.familiarity", "gate", ("reader", *WORDS)),
     StoredRun("adaptation", f"{TRAINING}.adaptation_study", "gate", STANDARD),
@@ -92,7 +91,7 @@ STORED_RUNS = (
             results.expansion_path(gate, name).stem,
             "suffice_research.expansion",
             "expansion",
-            EXPANSION_MODELS[gate],
+            WORDS,
         )
         for gate in results.EXPANSION_GATES
         for name in results.EXPANSION_SETS

@@ -70,17 +70,13 @@ def measure_gate(data: Path, work: Path) -> None:
     """Measure both presets and the studies beside them, and store all. The gates that ship are left
     as they are.
     """
-    for preset in models.GATE_PRESETS:
+    left_as_it_is = {
+        "standard": ("--study-only", "--readings", str(work / "readings.jsonl")),
+        "fast": (),
+    }
+    for preset, more in left_as_it_is.items():
         made = work / f"{preset}.json"
-        run_command(
-            models.gate_command(preset),
-            data,
-            "--study-only",
-            "--readings",
-            str(work / "readings.jsonl"),
-            "--study",
-            str(made),
-        )
+        run_command(models.gate_command(preset), data, *more, "--study", str(made))
         store_study(made, models.gate_path(preset))
     for name in models.STUDY_MODULES:
         if (stored := models.stored_study(name)) is not None:
@@ -158,16 +154,9 @@ def measure_expansion(data: Path, work: Path) -> None:
     kept = ("--paths", str(work / "paths.jsonl"), "--study", str(work / "stop.json"))
     run_command(results.STOP_COMMAND, data, *kept)
     store_study(work / "stop.json", results.STOP_PATH)
+    if not all((work / f"gate-without-{name}").is_dir() for name in results.EXPANSION_SETS):
+        run_command(results.WITHOUT_COMMAND, data, "--gates", str(work))
     for name in results.EXPANSION_SETS:
-        without = work / f"gate-without-{name}"
-        if not without.is_dir():
-            others = ",".join(one.name for one in SOURCES if one.name != name)
-            run_command(
-                f"python -m suffice_research.training.gate --data $DATA --only {others}",
-                data,
-                "--out",
-                str(without),
-            )
         for gate in results.EXPANSION_GATES:
             run_command(
                 results.expansion_command(gate, name),

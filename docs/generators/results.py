@@ -314,12 +314,14 @@ EXPANSION_SETS = {
 }
 EXPANSION_GATES = {
     "fitted": "Each question is checked by a gate that was fitted on the other half of the questions.",
-    "without": "Each question is checked by a gate of the shipped recipe, fitted on the five other data sets only.",
+    "without": "Each question is checked by a gate with the recipe of the shipped preset `fast`, fitted on the five other data sets "
+    "only. There is no such gate of the preset `standard`: its reader was trained on questions of these data sets.",
 }
 EXPANSION_OPTIONS = {
     "fitted": "--folds 2",
-    "without": "--gate gate-without-{0} --limit 300 --k 3,5,10 --answer-at 0.3,0.6,0.9",
+    "without": "--gate gate-without-{0}",
 }
+WITHOUT_COMMAND = "python -m suffice_research.training.fast_study --data $DATA --gates ."
 EXPANSION_INTRODUCTION = (
     "A fixed k uses as many documents for an easy question as for a hard one. `lib.complete` starts with one document and adds "
     "more, at most k, until the gate says that the evidence is complete. The column *fewer* compares it with the fixed k that is as "
@@ -391,6 +393,8 @@ def _expansion_lines(found: dict[tuple[str, str], Study]) -> Iterator[str]:
         if some:
             yield f"## {'A gate fitted on the same corpus' if gate == 'fitted' else 'A gate fitted on other corpora'}\n"
             yield f"{says}\n"
+            if gate == "without":
+                yield f"    {WITHOUT_COMMAND}\n"
         for name, study in some.items():
             yield f"### {EXPANSION_SETS[name]}\n"
             yield f"    {expansion_command(gate, name)}\n"

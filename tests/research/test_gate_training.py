@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from docs.generators.pages import DATA_SET_NAMES
 from tests.opened_models import only_models_of
 
 from suffice.datasets.dataset import Dataset
@@ -18,12 +19,13 @@ from suffice.evaluation.study import Study
 from suffice.gate.extraction import Encoders
 from suffice.gate.gate import Gate
 from suffice_research.controlled import controlled_collection
-from suffice_research.training import cases
+from suffice_research.training import cases, fast_study
 from suffice_research.training.familiarity import GatesOfSets
 from suffice_research.training.gate import main, train_gate
 from suffice_research.training.gate_data import draw_lists
 from suffice_research.training.gate_study import Material, gate_study
 from suffice_research.training.promise import check_promise
+from suffice_research.training.sources import SOURCES, ProgressLog
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -173,3 +175,39 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
     assert covered.cell("all unseen", "groups") == 2
     assert len(messages) == 5
     assert Study.load(made.save(tmp_path / "study.json")).table("Left out").cell("west", "n") == 140
+
+
+def test_the_fast_gate_is_judged_on_all_documents_of_each_of_its_data_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert set(DATA_SET_NAMES) == {one.name for one in SOURCES}  # what the README shows
+    generated = [one for one in SOURCES if not one.files]
+    monkeypatch.setattr(fast_study, "SOURCES", generated)
+    found = fast_study.judged_lists(tmp_path, questions=20)
+    assert {name: len(lists) for name, lists in found.items()} == {"controlled": 20}
+    assert {len(one.evidence.hits) for one in found["controlled"]} == {10}
+
+
+def test_a_fast_gate_without_a_data_set_has_seen_none_of_its_questions() -> None:
+    drawn, gate = east()
+    west = draw_lists(collected(), lists=1)[100:120]
+    made = fast_study.fit_without({"east": drawn, "west": west}, "west")
+    inputs = gate_inputs(west)
+    assert made.probabilities(inputs).tolist() == gate.probabilities(inputs).tolist()
+
+
+def test_the_fast_gate_is_shown_as_it_ships_on_unseen_domains_only() -> None:
+    """It was trained on the questions of its data sets that others are judged on."""
+    cases = draw_lists(collected(), lists=1)
+    _, gate = east()
+    made = fast_study.fast_study(
+        Material(
+            "fast", gate, {"east": cases[:100]}, {}, [("north", {"": cases[:40], "drawn": []})], {},
+            lambda _: gate, lambda _: gate,
+        ),
+        ProgressLog(),
+    )  # fmt: skip
+    (section,) = made.sections
+    assert [row[:2] for row in made.table("Shipped").rows] == [("north", "unseen")]
+    assert [one.title for one in section.shown] == ["Shipped", "Shipped, familiarity and interval"]
+    assert "reader" not in section.says
