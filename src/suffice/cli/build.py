@@ -183,10 +183,11 @@ def open_folder(source: DataSource, skip_bad: bool) -> Folder | None:
         return None
     if source.dataset != "folder" and (source.dataset or not is_folder(path)):
         return None
-    folder = Folder(path, skip_pdf=skip_bad)
-    if next(folder.files(BadRecords(skip=True)), None) is None:
+    folder, bad = Folder(path, skip_pdf=skip_bad), BadRecords(skip=True)
+    if next(folder.files(bad), None) is None:
+        first = f"; the first problem: {bad.examples[0]}" if bad.count else ""
         hint = f"it reads {', '.join(LOADERS)}"
-        raise InputError(f"{path} has no file that suffice can read", hint=hint)
+        raise InputError(f"{path} has no file that suffice can read{first}", hint=hint)
     return folder
 
 
