@@ -1,8 +1,8 @@
 """Is a stored study older than the code that it judges?
 
 A study says at which commit it ran. Modules that it needs are found by following imports; one
-counts as changed when its code differs from that commit's in more than layout, comments and
-docstrings. Models that it loads count, too: their manifests hold the hashes of their files. Each
+counts as changed when its code differs from that commit's in more than layout, comments,
+docstrings and the wording of errors and notes. Models that it loads count, too: their manifests hold the hashes of their files. Each
 run names them, because imports cannot tell: nearly every study imports the gate.
 """
 
@@ -33,6 +33,9 @@ SHOWING = (
     "suffice.evaluation.tables",
     "suffice_research.papers",
 )
+# No study reads a user's own files.
+OWN_FILES = ("suffice.datasets.folder",)
+SPOKEN_NAMES = {"hint", "message", "problem"}  # variables that hold a part of an error
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
 TRAINING = "suffice_research.training"
@@ -187,7 +190,7 @@ def needed_modules(module: str) -> frozenset[str]:
     while waiting:
         name = waiting.pop()
         path = _path(name)
-        if name in found or path is None or name.startswith(SHOWING):
+        if name in found or path is None or name.startswith(SHOWING + OWN_FILES):
             continue
         found.add(name)
         waiting += _imports(path)
@@ -221,7 +224,7 @@ def _relative(module: str) -> str | None:
 
 @cache
 def _code(text: str | None) -> str:
-    """What a module does: its syntax tree without docstrings; "" where there is none."""
+    """What a module does: its syntax tree without docstrings and wording; "" where there is none."""
     if text is None:
         return ""
     tree = ast.parse(text)
@@ -230,7 +233,26 @@ def _code(text: str | None) -> str:
             node
         ):
             node.body = node.body[1:]
+        if _speaks(node):
+            for inner in ast.walk(node):
+                _drop_wording(inner)
     return ast.dump(tree)
+
+
+def _speaks(node: ast.AST) -> bool:
+    """Whether this makes only sentences for people: an error, or the notes of a verdict."""
+    if isinstance(node, ast.Assign):
+        return all(isinstance(one, ast.Name) and one.id in SPOKEN_NAMES for one in node.targets)
+    return isinstance(node, ast.Raise) or (
+        isinstance(node, ast.FunctionDef) and node.name == "notes"
+    )
+
+
+def _drop_wording(node: ast.AST) -> None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        node.value = ""
+    elif isinstance(node, ast.JoinedStr):
+        node.values = []
 
 
 def _old_texts(commit: str, paths: list[str]) -> Iterator[str | None]:

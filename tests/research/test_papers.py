@@ -12,6 +12,7 @@ from docs.generators import freshness, measure
 from docs.generators.freshness import (
     MARK,
     STORED_RUNS,
+    _code,
     changed_since,
     freshness_line,
     freshness_lines,
@@ -131,6 +132,30 @@ def test_a_study_is_as_old_as_the_code_that_it_runs() -> None:
     assert changed_since("0" * 40, module) is None
     assert "unknown age" in freshness_line(["loop"], "0" * 40, module)
     assert "unknown age" in freshness_line(["loop"], "", module)
+
+
+def test_wording_does_not_make_a_run_older() -> None:
+    before = """
+def load(path):
+    hint = "name a file"
+    if not path:
+        raise InputError(f"{path} is missing", hint=hint)
+    return path
+"""
+    worded = before.replace("name a file", "try again").replace("is missing", "is not there")
+    assert _code(worded) == _code(before)
+    assert _code(before.replace("return path", 'return path or "x"')) != _code(before)
+    assert _code(before.replace("not path", "path")) != _code(before)
+    notes = 'def notes(count):\n    return f"{count} were cut" if count else ""\n'
+    assert _code(notes.replace("cut", "left out")) == _code(notes)
+    assert _code(notes.replace("if count", "if count > 1")) != _code(notes)
+
+
+def test_no_study_reads_a_folder_of_own_files() -> None:
+    for folder in ("research/suffice_research", "src/suffice/evaluation", "docs/generators"):
+        for path in (ROOT / folder).rglob("*.py"):
+            assert not re.search(r"load\(\s*\"folder\"", path.read_text(encoding="utf-8")), path
+    assert "suffice.datasets.folder" not in needed_modules("suffice.datasets")
 
 
 def test_no_run_is_older_because_the_data_of_the_reader_is_packed_differently() -> None:
