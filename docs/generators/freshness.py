@@ -2,7 +2,7 @@
 
 A study says at which commit it ran. Modules that it needs are found by following imports; one
 counts as changed when its code differs from that commit's in more than layout, comments,
-docstrings and the wording of errors and notes. Models that it loads count, too: their manifests hold the hashes of their files. Each
+docstrings, the wording of errors and notes, and how worker processes are started. Models that it loads count, too: their manifests hold the hashes of their files. Each
 run names them, because imports cannot tell: nearly every study imports the gate.
 """
 
@@ -33,8 +33,9 @@ SHOWING = (
     "suffice.evaluation.tables",
     "suffice_research.papers",
 )
-# No study reads a user's own files.
-OWN_FILES = ("suffice.datasets.folder",)
+# No study reads a user's own files; where work is done makes no figure.
+OTHERS = ("suffice.datasets.folder", "suffice.evaluation.worker_pool")
+WORKERS = {"ProcessPoolExecutor", "exit_with_parent", "get_context", "worker_pool"}
 SPOKEN_NAMES = {"hint", "message", "problem"}  # variables that hold a part of an error
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
@@ -190,7 +191,7 @@ def needed_modules(module: str) -> frozenset[str]:
     while waiting:
         name = waiting.pop()
         path = _path(name)
-        if name in found or path is None or name.startswith(SHOWING + OWN_FILES):
+        if name in found or path is None or name.startswith(SHOWING + OTHERS):
             continue
         found.add(name)
         waiting += _imports(path)
@@ -227,7 +228,7 @@ def _code(text: str | None) -> str:
     """What a module does: its syntax tree without docstrings and wording; "" where there is none."""
     if text is None:
         return ""
-    tree = ast.parse(text)
+    tree = _WithoutWorkers().visit(ast.parse(text))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
@@ -237,6 +238,31 @@ def _code(text: str | None) -> str:
             for inner in ast.walk(node):
                 _drop_wording(inner)
     return ast.dump(tree)
+
+
+class _WithoutWorkers(ast.NodeTransformer):
+    """Drops how worker processes are started; what they do, and with what, stays."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        node.names = [one for one in node.names if one.name not in WORKERS]
+        return node if node.names else None
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if _starts_workers(node):
+            node.func = ast.Name("workers", ast.Load())
+            node.keywords = [one for one in node.keywords if one.arg != "mp_context"]
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if _starts_workers(node.value) else self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        return None if _starts_workers(node.value) else self.generic_visit(node)
+
+
+def _starts_workers(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") in WORKERS
 
 
 def _speaks(node: ast.AST) -> bool:

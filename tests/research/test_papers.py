@@ -151,6 +151,25 @@ def load(path):
     assert _code(notes.replace("if count", "if count > 1")) != _code(notes)
 
 
+def test_where_work_is_done_does_not_make_a_run_older() -> None:
+    before = """
+from multiprocessing import get_context
+def read(lists, folder):
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(mp_context=spawn, initializer=open, initargs=(folder,)) as pool:
+        return list(pool.map(one, lists))
+"""
+    after = """
+from suffice.evaluation.worker_pool import worker_pool
+def read(lists, folder):
+    with worker_pool(initializer=open, initargs=(folder,)) as pool:
+        return list(pool.map(one, lists))
+"""
+    assert _code(after) == _code(before)
+    assert _code(after.replace("(folder,)", "(lists,)")) != _code(before)
+    assert _code(after.replace("map(one", "map(other")) != _code(before)
+
+
 def test_no_study_reads_a_folder_of_own_files() -> None:
     for folder in ("research/suffice_research", "src/suffice/evaluation", "docs/generators"):
         for path in (ROOT / folder).rglob("*.py"):
