@@ -2,13 +2,15 @@
 
 A study says at which commit it ran. Modules that it needs are found by following imports; one
 counts as changed when its code differs from that commit's in more than layout, comments,
-docstrings, the wording of errors and notes, and how worker processes are started. Models that it loads count, too: their manifests hold the hashes of their files. Each
+docstrings, the wording of errors and notes, how worker processes are started, and in which module
+a statement stands. Models that it loads count, too: their manifests hold the hashes of their files. Each
 run names them, because imports cannot tell: nearly every study imports the gate.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import re
 import subprocess
@@ -39,6 +41,7 @@ WORKERS = {"ProcessPoolExecutor", "exit_with_parent", "get_context", "worker_poo
 SPOKEN_NAMES = {"hint", "message", "problem"}  # variables that hold a part of an error
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
+MAX_COMPARED = 20  # modules; if more changed, statements that only moved make no difference
 TRAINING = "suffice_research.training"
 
 
@@ -173,14 +176,35 @@ def changed_since(commit: str, module: str, models: Collection[str] = ()) -> lis
         return None
     needed = {path: name for name in needed_modules(module) if (path := _relative(name))}
     paths = [path for path in listed.split("\n") if path in needed]
-    changed = [
+    changed = {
         needed[path]
         for path, old in zip(paths, _old_texts(commit, paths))
-        if _code(old) != _code((ROOT / path).read_text(encoding="utf-8"))
-    ]
+        if old is None
+        or parse_module(old) != parse_module((ROOT / path).read_text(encoding="utf-8"))
+    }
+    if len(changed) <= MAX_COMPARED:
+        changed &= _changed_at(commit)
     own = module.rpartition(".")[0]
     loaded = [f"models/{name}" for name in MANIFESTS.findall(listed) if name in models]
     return sorted(changed, key=lambda name: (not name.startswith(own), name)) + loaded
+
+
+def changed_modules(before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+    """Which of these modules do something else than before: they have a statement that no module
+    had, or lack one that no module has any more.
+    """
+    modules = [{name: parse_module(text) for name, text in one.items()} for one in (before, now)]
+    same = {name for name in before if modules[0][name] == modules[1].get(name)}
+    then, today = (
+        _statements({name: module for name, module in one.items() if name not in same})
+        for one in modules
+    )
+    known, left = set().union(*then.values()), set().union(*today.values())
+    return {
+        name
+        for name in then.keys() | today.keys()
+        if not today.get(name, set()) <= known or not then.get(name, set()) <= left
+    }
 
 
 @cache
@@ -223,12 +247,7 @@ def _relative(module: str) -> str | None:
     return None if path is None else path.relative_to(ROOT).as_posix()
 
 
-@cache
-def _code(text: str | None) -> str:
-    """What a module does: its syntax tree without docstrings and wording; "" where there is none."""
-    if text is None:
-        return ""
-    tree = _WithoutWorkers().visit(ast.parse(text))
+def _without_wording(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
@@ -237,15 +256,11 @@ def _code(text: str | None) -> str:
         if _speaks(node):
             for inner in ast.walk(node):
                 _drop_wording(inner)
-    return ast.dump(tree)
+    return tree
 
 
 class _WithoutWorkers(ast.NodeTransformer):
     """Drops how worker processes are started; what they do, and with what, stays."""
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
-        node.names = [one for one in node.names if one.name not in WORKERS]
-        return node if node.names else None
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -279,6 +294,79 @@ def _drop_wording(node: ast.AST) -> None:
         node.value = ""
     elif isinstance(node, ast.JoinedStr):
         node.values = []
+
+
+class _ParsedModule(NamedTuple):
+    statements: tuple[tuple[str, frozenset[str]], ...]  # digest of its code, and names in it
+    definitions: dict[str, str]  # name -> digest of the statement that defines it
+    imports: tuple[tuple[str, str, str], ...]  # name here, module, name there
+
+
+def _statements(modules: Mapping[str, _ParsedModule]) -> dict[str, set[str]]:
+    """What each statement of these modules does: its code, and what its names stand for."""
+
+    def meaning(module: str, name: str) -> str:
+        counts = module in modules and not module.startswith(SHOWING + OTHERS)
+        known = modules[module].definitions if counts else {}
+        return known.get(name) or f"{module}.{name}"
+
+    found = {}
+    for name, module in modules.items():
+        imported = {here: meaning(of, there) for here, of, there in module.imports}
+        names = imported | module.definitions
+        used = frozenset[str]().union(*(own for _, own in module.statements))
+        found[name] = {f"import {imported[one]}" for one in imported.keys() - used}
+        for code, own in module.statements:
+            meanings = (f"{one}: {names[one]}" for one in sorted(own & names.keys()))
+            found[name].add("\n".join((code, *meanings)))
+    return found
+
+
+@cache
+def parse_module(text: str) -> _ParsedModule:
+    """What a module does, without layout, docstrings and wording."""
+    tree, imports = ast.parse(text), list[tuple[str, str, str]]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            imports += ((one.asname or one.name, node.module or "", one.name) for one in node.names)
+        for part in ("body", "orelse", "finalbody"):
+            if isinstance(some := getattr(node, part, None), list):
+                setattr(node, part, [one for one in some if not isinstance(one, ast.ImportFrom)])
+    statements, definitions = [], dict[str, str]()
+    for node in _without_wording(_WithoutWorkers().visit(tree)).body:
+        names = _defined_names(node)
+        if names != {"__all__"}:
+            digest = hashlib.sha256(ast.dump(node).encode()).hexdigest()
+            own = frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+            statements.append((digest, own))
+            definitions |= dict.fromkeys(names, digest)
+    kept = (one for one in imports if one[2] not in WORKERS)
+    return _ParsedModule(tuple(statements), definitions, tuple(kept))
+
+
+def _defined_names(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return {one.id for one in targets if isinstance(one, ast.Name)}
+
+
+@cache
+def _changed_at(commit: str) -> set[str]:
+    """The modules that do something else than at this commit."""
+    listed = _git("diff", "--name-only", "--no-renames", commit, "--", "src", "research") or ""
+    paths = [path for path in listed.split("\n") if path.endswith(".py")]
+    old = zip(paths, _old_texts(commit, paths))
+    new = ((path, ROOT / path) for path in paths)
+    return changed_modules(
+        {_module(path): text for path, text in old if text is not None},
+        {_module(path): at.read_text(encoding="utf-8") for path, at in new if at.is_file()},
+    )
+
+
+def _module(path: str) -> str:
+    parts = Path(path).with_suffix("").parts[1:]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _old_texts(commit: str, paths: list[str]) -> Iterator[str | None]:

@@ -12,11 +12,12 @@ from docs.generators import freshness, measure
 from docs.generators.freshness import (
     MARK,
     STORED_RUNS,
-    _code,
+    changed_modules,
     changed_since,
     freshness_line,
     freshness_lines,
     needed_modules,
+    parse_module,
     with_freshness,
     without_freshness,
 )
@@ -143,12 +144,12 @@ def load(path):
     return path
 """
     worded = before.replace("name a file", "try again").replace("is missing", "is not there")
-    assert _code(worded) == _code(before)
-    assert _code(before.replace("return path", 'return path or "x"')) != _code(before)
-    assert _code(before.replace("not path", "path")) != _code(before)
+    assert parse_module(worded) == parse_module(before)
+    assert parse_module(before.replace("return path", 'return path or "x"')) != parse_module(before)
+    assert parse_module(before.replace("not path", "path")) != parse_module(before)
     notes = 'def notes(count):\n    return f"{count} were cut" if count else ""\n'
-    assert _code(notes.replace("cut", "left out")) == _code(notes)
-    assert _code(notes.replace("if count", "if count > 1")) != _code(notes)
+    assert parse_module(notes.replace("cut", "left out")) == parse_module(notes)
+    assert parse_module(notes.replace("if count", "if count > 1")) != parse_module(notes)
 
 
 def test_where_work_is_done_does_not_make_a_run_older() -> None:
@@ -165,9 +166,31 @@ def read(lists, folder):
     with worker_pool(initializer=open, initargs=(folder,)) as pool:
         return list(pool.map(one, lists))
 """
-    assert _code(after) == _code(before)
-    assert _code(after.replace("(folder,)", "(lists,)")) != _code(before)
-    assert _code(after.replace("map(one", "map(other")) != _code(before)
+    assert parse_module(after) == parse_module(before)
+    assert parse_module(after.replace("(folder,)", "(lists,)")) != parse_module(before)
+    assert parse_module(after.replace("map(one", "map(other")) != parse_module(before)
+
+
+def test_a_statement_that_moved_does_not_make_a_run_older() -> None:
+    before = {
+        "a": "K = 4\ndef top(x):\n    return x[:K]\ndef show(x):\n    print(top(x))\n",
+        "b": "from a import top\ndef use(x):\n    return top(x)\n",
+    }
+    moved = {
+        "a": "from c import top\ndef show(x):\n    print(top(x))\n",
+        "b": "def use(x):\n    from c import top\n    return top(x)\n",
+        "c": "K = 4\ndef top(x):\n    return x[:K]\n",
+    }
+    assert changed_modules(before, moved) == set()
+    assert "c" in changed_modules(before, {**moved, "c": moved["c"].replace("4", "5")})
+    other = {
+        **moved,
+        "d": "def top(x):\n    return x\n",
+        "b": moved["b"].replace("from c", "from d"),
+    }
+    assert {"b", "d"} <= changed_modules(before, other)  # the same name for something else
+    assert changed_modules(before, {**moved, "c": "K = 4\n"}) >= {"a", "b"}
+    assert "b" in changed_modules(before, {**moved, "b": "import_all()\n" + moved["b"]})
 
 
 def test_no_study_reads_a_folder_of_own_files() -> None:
