@@ -191,20 +191,23 @@ def changed_since(commit: str, module: str, models: Collection[str] = ()) -> lis
 
 def changed_modules(before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
     """Which of these modules do something else than before: they have a statement that no module
-    had, or lack one that no module has any more.
+    had, lack one that no module has any more, or give another meaning to a name.
     """
     modules = [{name: parse_module(text) for name, text in one.items()} for one in (before, now)]
     same = {name for name in before if modules[0][name] == modules[1].get(name)}
-    then, today = (
-        _statements({name: module for name, module in one.items() if name not in same})
-        for one in modules
-    )
-    known, left = set().union(*then.values()), set().union(*today.values())
-    return {
-        name
-        for name in then.keys() | today.keys()
-        if not today.get(name, set()) <= known or not then.get(name, set()) <= left
-    }
+    names, statements = list[dict[str, dict[str, str]]](), list[dict[str, set[str]]]()
+    for each in modules:
+        rest = {name: module for name, module in each.items() if name not in same}
+        names.append({name: _meanings(module, rest) for name, module in rest.items()})
+        statements.append({name: _statements(rest[name], names[-1][name]) for name in rest})
+    known, left = (set[str]().union(*one.values()) for one in statements)
+    changed = {name for name, own in statements[0].items() if not own <= left}
+    changed |= {name for name, own in statements[1].items() if not own <= known}
+    for name in names[0].keys() & names[1].keys():
+        then, today = names[0][name], names[1][name]
+        if any(then[one] != today[one] for one in then.keys() & today.keys()):
+            changed.add(name)
+    return changed
 
 
 @cache
@@ -297,29 +300,28 @@ def _drop_wording(node: ast.AST) -> None:
 
 
 class _ParsedModule(NamedTuple):
-    statements: tuple[tuple[str, frozenset[str]], ...]  # digest of its code, and names in it
+    statements: tuple[tuple[str, tuple[str, ...]], ...]  # digest of its code, and names in it
     definitions: dict[str, str]  # name -> digest of the statement that defines it
     imports: tuple[tuple[str, str, str], ...]  # name here, module, name there
 
 
-def _statements(modules: Mapping[str, _ParsedModule]) -> dict[str, set[str]]:
-    """What each statement of these modules does: its code, and what its names stand for."""
-
-    def meaning(module: str, name: str) -> str:
-        counts = module in modules and not module.startswith(SHOWING + OTHERS)
-        known = modules[module].definitions if counts else {}
-        return known.get(name) or f"{module}.{name}"
-
+def _meanings(module: _ParsedModule, modules: Mapping[str, _ParsedModule]) -> dict[str, str]:
+    """What each name of a module stands for: a definition, wherever it is, or a place elsewhere."""
     found = {}
-    for name, module in modules.items():
-        imported = {here: meaning(of, there) for here, of, there in module.imports}
-        names = imported | module.definitions
-        used = frozenset[str]().union(*(own for _, own in module.statements))
-        found[name] = {f"import {imported[one]}" for one in imported.keys() - used}
-        for code, own in module.statements:
-            meanings = (f"{one}: {names[one]}" for one in sorted(own & names.keys()))
-            found[name].add("\n".join((code, *meanings)))
-    return found
+    for here, of, there in module.imports:
+        counts = of in modules and not of.startswith(SHOWING + OTHERS)
+        known = modules[of].definitions if counts else {}
+        found[here] = known.get(there) or f"{of}.{there}"
+    return found | module.definitions
+
+
+def _statements(module: _ParsedModule, names: Mapping[str, str]) -> set[str]:
+    """What each statement does: its code, and what its names stand for."""
+    used = {one for _, own in module.statements for one in own}
+    unused = {f"import {names[here]}" for here, _, _ in module.imports if here not in used}
+    return unused | {
+        "\n".join((code, *(names[one] for one in own))) for code, own in module.statements
+    }
 
 
 @cache
@@ -332,16 +334,28 @@ def parse_module(text: str) -> _ParsedModule:
         for part in ("body", "orelse", "finalbody"):
             if isinstance(some := getattr(node, part, None), list):
                 setattr(node, part, [one for one in some if not isinstance(one, ast.ImportFrom)])
+    imports = [one for one in imports if one[2] not in WORKERS]
+    body = _without_wording(_WithoutWorkers().visit(tree)).body
+    body = [node for node in body if _defined_names(node) != {"__all__"}]
+    bound = {name for node in body for name in _defined_names(node)} | {one[0] for one in imports}
     statements, definitions = [], dict[str, str]()
-    for node in _without_wording(_WithoutWorkers().visit(tree)).body:
-        names = _defined_names(node)
-        if names != {"__all__"}:
-            digest = hashlib.sha256(ast.dump(node).encode()).hexdigest()
-            own = frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))
-            statements.append((digest, own))
-            definitions |= dict.fromkeys(names, digest)
-    kept = (one for one in imports if one[2] not in WORKERS)
-    return _ParsedModule(tuple(statements), definitions, tuple(kept))
+    for node in body:
+        names, own = _defined_names(node), _number_names(node, bound)
+        digest = hashlib.sha256(ast.dump(node).encode()).hexdigest()
+        statements.append((digest, own))
+        definitions |= dict.fromkeys(names, digest)
+    return _ParsedModule(tuple(statements), definitions, tuple(imports))
+
+
+def _number_names(node: ast.AST, bound: Collection[str]) -> tuple[str, ...]:
+    """Replace names of the module by numbers, because another name does the same; return them."""
+    numbers: dict[str, int] = {}
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and one.id in bound:
+            one.id = f"#{numbers.setdefault(one.id, len(numbers))}"
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        node.name = ""
+    return tuple(numbers)
 
 
 def _defined_names(node: ast.AST) -> set[str]:

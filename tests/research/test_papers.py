@@ -182,6 +182,10 @@ def test_a_statement_that_moved_does_not_make_a_run_older() -> None:
         "c": "K = 4\ndef top(x):\n    return x[:K]\n",
     }
     assert changed_modules(before, moved) == set()
+    swapped = {"a": "K = 4\nN = 5\n"}, {"a": "K = 5\nN = 4\n"}
+    assert changed_modules(*swapped) == {"a"}  # another module may use them, as before
+    renamed = {name: text.replace("top", "first") for name, text in moved.items()}
+    assert changed_modules(before, renamed) == set()
     assert "c" in changed_modules(before, {**moved, "c": moved["c"].replace("4", "5")})
     other = {
         **moved,
