@@ -13,7 +13,7 @@ from suffice.errors import InputError
 from suffice.evaluation.answers import AnswerOutcome, AnswerRun
 from suffice.evaluation.gate_runs import GateRun
 from suffice.evaluation.report import changed_cells, compare_runs, load_run
-from suffice.evaluation.retrieval import RetrievalRun, SystemResult
+from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Table

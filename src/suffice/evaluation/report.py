@@ -29,7 +29,7 @@ from suffice.evaluation.answers import (
 from suffice.evaluation.figures import INK, Bars, Figure, Series, draw_figure
 from suffice.evaluation.gate_runs import GateRun, reliability_lines
 from suffice.evaluation.metrics import METRICS, PROBABILITY, RANKING, Predictions, Rankings, score
-from suffice.evaluation.retrieval import (
+from suffice.evaluation.retrieval_runs import (
     DEFAULT_METRICS,
     RetrievalRun,
     depth_curves,
