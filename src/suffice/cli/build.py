@@ -93,6 +93,8 @@ def build(
             texts = chunk_documents(texts, tokens=chunk_tokens, overlap=chunk_overlap)
         options: Any = {"encoder": None if encoder == "none" else encoder}
         options |= {"rebuild": rebuild, "links": rebuild}
+        # A server's content is not read to compare; a scheduler has its own checkpoints.
+        compares = out is not None and scheduler is None
         with (
             progress_bar(quiet=json) as progress,
             open_executor(scheduler, checkpoint) as run,
@@ -102,12 +104,8 @@ def build(
         ):
             work: Any = {"progress": progress, "run": run}
             built = {"path": target, "encoder": library.encoder_name}
-            if folder is not None and not rebuild:
-                built |= asdict(update_folder(library, folder, texts, **work))
-            elif not rebuild:
-                # A server's content is not read to compare; a scheduler has its own checkpoints.
-                compares = out is not None and scheduler is None
-                built |= _store(library, source.name, texts, compares, **work)
+            if not rebuild:
+                built |= _store(library, folder or source.name, texts, compares, **work)
             built["documents"] = len(library)
         _check_filled(built, data)
     written = jsonl.write(data, export) if export else []
@@ -143,9 +141,15 @@ def _check_filled(built: dict[str, Any], data: Dataset) -> None:
 
 
 def _store(
-    library: Library, source: str, documents: Iterable[Document], compares: bool, **options: Any
+    library: Library,
+    source: Folder | str,
+    documents: Iterable[Document],
+    compares: bool,
+    **options: Any,
 ) -> dict[str, int]:
-    """Add the documents of a data set; if it `compares`, those that the library lacks."""
+    """Update the part of a folder, or add a data set; if it `compares`, what the library lacks."""
+    if not isinstance(source, str):
+        return asdict(update_folder(library, source, documents, **options))
     changes: dict[str, int] = {}
     with resumable(library, source):
         if compares:
