@@ -48,7 +48,9 @@ JUDGE_STEP = "learn it from labels: suffice adapt labels.jsonl --judge ... --out
 @command
 def check(
     question: Annotated[str | None, Argument(help="The question.")] = None,
-    hits: Annotated[Path | None, Option(help="Hits as a JSON list; - reads stdin.")] = None,
+    hits: Annotated[
+        Path | None, Option(help="Hits as a JSON list or JSON Lines; - reads stdin.")
+    ] = None,
     batch: Annotated[
         Path | None, Option(help="JSON Lines with question and hits; - reads stdin.")
     ] = None,
