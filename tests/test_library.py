@@ -420,9 +420,7 @@ def test_what_stored_nothing_or_is_of_another_source_changes_no_mark(
 def test_a_library_that_names_nothing_can_be_searched_to_the_end(text: str, tmp_path: Path) -> None:
     gate = Gate.load(preset="fast")
     with Library.build(tmp_path / "library", [text]) as library:
-        assert [hit.document.text for hit in library.search("Who wrote?", retriever="bridge")] == [
-            text
-        ]
+        assert len(library.search("Who wrote?", retriever="bridge")) == 1
         assert library.complete("Who wrote?", gate).hits
         assert ask("Who wrote?", library, gate).steps
 

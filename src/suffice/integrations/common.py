@@ -39,7 +39,6 @@ __all__ = [
     "load_gate",
     "search_and_check",
     "search_and_check_async",
-    "shared_id_notes",
 ]
 
 METADATA_KEY = "suffice"  # metadata key for the verdict on a document's set
