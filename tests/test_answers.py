@@ -95,6 +95,16 @@ def test_files_of_answers_are_read_in_both_layouts(tmp_path: Path) -> None:
     assert bad.count == 1
 
 
+def test_ids_may_be_numbers_and_null_is_no_answer(tmp_path: Path) -> None:
+    lines = ('{"question_id": 0, "answer": "Sam"}', '{"question_id": 7, "answer": null}')
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert read_answers(tmp_path / "a.jsonl") == {"0": "Sam"}
+    (tmp_path / "b.jsonl").write_text('{"question_id": 7}\n{"answer": null}\n', encoding="utf-8")
+    bad = BadRecords(skip=True)
+    assert read_answers(tmp_path / "b.jsonl", bad) == {}
+    assert bad.count == 2
+
+
 def test_a_second_answer_does_not_replace_the_first(tmp_path: Path) -> None:
     first = '{"question_id": "q0", "answer": "Sam"}\n'
     file = tmp_path / "answers.jsonl"

@@ -47,6 +47,17 @@ SAME_FIGURES = (
         "known = np.flatnonzero(numbers >= 0)\n"
         "            rare = known[self.links.rarity[numbers[known]] >= RARE_NAME]",
     ),
+    (  # reads answers from a user's file, which no study does
+        "suffice.evaluation.answers",
+        'name = value.get("question_id") or value.get("query") or value.get("question")\n'
+        '        answer = value.get("model_answer", value.get("answer"))\n',
+        'named = (value.get(one) for one in ("question_id", "query", "question"))\n'
+        '        name = next((one for one in named if one not in (None, "")), None)\n'
+        "        name = str(name) if type(name) is int else name\n"
+        '        answer = value.get("model_answer", value.get("answer"))\n'
+        '        if isinstance(name, str) and answer is None and "answer" in value:\n'
+        "            continue\n",
+    ),
 )
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
