@@ -33,7 +33,7 @@ from suffice.answering.traces import format_trace, read_traces, replay, trace_to
 from suffice.engines.batch.checkpoint import Checkpoint
 from suffice.evaluation.gate_runs import GateRun, gate_summary
 from suffice.evaluation.report import compare_runs, load_run
-from suffice.evaluation.retrieval import RetrievalRun, SystemResult
+from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Table
 from suffice.gate.gate import SHIPPED_MODELS, Gate

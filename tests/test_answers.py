@@ -95,6 +95,16 @@ def test_files_of_answers_are_read_in_both_layouts(tmp_path: Path) -> None:
     assert bad.count == 1
 
 
+def test_ids_may_be_numbers_and_null_is_no_answer(tmp_path: Path) -> None:
+    lines = ('{"question_id": 0, "answer": "Sam"}', '{"question_id": 7, "answer": null}')
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert read_answers(tmp_path / "a.jsonl") == {"0": "Sam"}
+    (tmp_path / "b.jsonl").write_text('{"question_id": 7}\n{"answer": null}\n', encoding="utf-8")
+    bad = BadRecords(skip=True)
+    assert read_answers(tmp_path / "b.jsonl", bad) == {}
+    assert bad.count == 2
+
+
 def test_a_second_answer_does_not_replace_the_first(tmp_path: Path) -> None:
     first = '{"question_id": "q0", "answer": "Sam"}\n'
     file = tmp_path / "answers.jsonl"
@@ -159,21 +169,21 @@ def test_a_file_of_answers_is_judged(newsroom: Path, tmp_path: Path) -> None:
     assert (code, "hint: leave out --model and --systems" in output) == (2, True)
 
 
-def test_a_report_of_answers_names_the_command_that_reads_them(
+def test_a_run_of_answers_is_reported_and_its_errors_are_shown_by_difficulty(
     newsroom: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "answers.jsonl").write_text('{"question_id": "q0", "answer": "Sam Jones"}\n')
-    run = str(tmp_path / "run.json")
-    assert command(newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--out", run)[0] == 0
+    run, page = str(tmp_path / "run.json"), tmp_path / "page.html"
+    code, output = command(newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--out", run)
+    assert code == 0
     report = CliRunner().invoke(app, ["report", run])
-    assert (report.exit_code, f"{run} is a run of suffice evaluate answers" in report.stderr) == (
-        2,
-        True,
-    )
-    named = f"suffice evaluate difficulty {run} --dataset NAME --benchmark DATA"
-    assert f"hint: see its errors: {named}" in report.stderr
-    words = named.replace("NAME", "multihop_rag").replace("DATA", str(newsroom)).split()[1:]
-    difficulty = CliRunner().invoke(app, words)
+    assert report.exit_code == 0, report.output
+    assert "Answers of answers on multihop_rag" in report.stdout
+    assert report.stdout.splitlines()[0] in output  # the table that the run printed itself
+    assert CliRunner().invoke(app, ["report", run, "--out", str(page)]).exit_code == 0
+    assert "Answers of answers on multihop_rag" in page.read_text(encoding="utf-8")
+    words = ["evaluate", "difficulty", run, "--dataset", "multihop_rag"]
+    difficulty = CliRunner().invoke(app, [*words, "--benchmark", str(newsroom)])
     assert difficulty.exit_code == 0, difficulty.output
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import suffice
+from tests.commands import as_json, suffice
 
 from suffice.cli.serve import _check_openable
 from suffice.service.settings import Settings
@@ -32,6 +32,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = "".join(json.dumps(record) + "\n" for record in records)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
     (folder / "hits.json").write_text('[{"id": "mara"}, {"id": "nobody"}]', encoding="utf-8")
+    (folder / "report.docx").write_bytes(b"PK\x03\x04")
+    (folder / "bare.jsonl").write_text('{"content": "Mara."}\n', encoding="utf-8")
     (folder / "blank").mkdir()
     (folder / "blank" / "empty.txt").touch()
     built = suffice("build", folder / "documents.jsonl", "--out", folder / "library")
@@ -51,6 +53,8 @@ WRONG = [
     ("ask library Who? --prices nan,0", "expected two numbers of at least 0"),
     ("build blank --out new", "has no document; the first problem: blank/empty.txt: is empty"),
     ("build documents.jsonl --export hits.json", "--export"),
+    ("build report.docx --out new", "report.docx is of a type that suffice does not read"),
+    ("build bare.jsonl --out new", "without ids: --dataset folder"),
     ("adapt labels.jsonl --out gate --alpha nan", "alpha is nan"),
     ("adapt labels.jsonl --out gate --alpha 0.1 --delta -1", "delta is -1.0"),
     ("adapt labels.jsonl --out gate --seed -1", "--seed"),
@@ -133,3 +137,37 @@ def test_gold_that_no_search_can_find_is_a_warning(where: str, desk: Path, tmp_p
     warning = f"warning: 1 gold documents are not in the {where} and count as not found"
     assert f"{warning}, like 'atlantis' of question 'q2'" in result.stderr
     assert "warning" not in suffice(*words, "--limit", "1").stderr
+
+
+def test_json_that_is_not_ours_is_read_as_the_hint_says(desk: Path, tmp_path: Path) -> None:
+    found = suffice("build", desk / "bare.jsonl", "--dataset", "folder", "--out", tmp_path / "new")
+    assert found.exit_code == 0, found.output
+    assert "library of 1 documents" in found.output
+
+
+BOM = "\ufeff"
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r\n\r\n"])
+def test_hits_may_come_one_per_line_and_from_windows(end: str, given: bool, tmp_path: Path) -> None:
+    text = BOM + end.join(json.dumps(one) for one in DOCUMENTS) + end
+    file = tmp_path / "hits.jsonl"
+    file.write_text(text, encoding="utf-8", newline="")
+    words = ("check", "Where is Mara?", "--preset", "fast", "--json", "--hits")
+    found = suffice(*words, "-", given=text) if given else suffice(*words, file)
+    (tmp_path / "hits.json").write_text(json.dumps(DOCUMENTS), encoding="utf-8")
+    assert as_json(found) == as_json(suffice(*words, tmp_path / "hits.json"))
+    line = BOM + json.dumps({"question": "Where is Mara?", "hits": DOCUMENTS})
+    many = suffice("check", "--batch", "-", "--preset", "fast", given=line)
+    assert "1 question: 1 expand" in many.output
+
+
+def test_a_passage_with_the_id_of_another_is_named(tmp_path: Path) -> None:
+    passages = [{**one, "doc_id": "page"} for one in DOCUMENTS]
+    (tmp_path / "hits.json").write_text(json.dumps([*passages, passages[0]]), encoding="utf-8")
+    words = ("check", "Where is Mara?", "--preset", "fast", "--hits", tmp_path / "hits.json")
+    note = "Not read: 1 hit with the id of an earlier hit and another text, the first 'page'"
+    assert note in suffice(*words).output
+    (tmp_path / "hits.json").write_text(json.dumps(["One.", "Two.", "Two."]), encoding="utf-8")
+    assert "Not read" not in suffice(*words).output

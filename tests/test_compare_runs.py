@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InputError
+from suffice.evaluation.answers import AnswerOutcome, AnswerRun
 from suffice.evaluation.gate_runs import GateRun
 from suffice.evaluation.report import changed_cells, compare_runs, load_run
-from suffice.evaluation.retrieval import RetrievalRun, SystemResult
+from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult
+from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Table
 
@@ -70,6 +72,54 @@ def test_gates_are_compared_by_order_and_honesty():
     assert [table.cell(str(row[0]), "auroc differs") for row in table.rows] == ["a", "b"]
 
 
+def answered(right: int, *, gold: str = "Ada", held: bool = True, seen: int = 0) -> AnswerRun:
+    """A run of "ask": this many are right, which the reader states with 0.9, all others with 0.2."""
+    outcomes = tuple(
+        AnswerOutcome(
+            "Ada" if at < right else "Bob",
+            ("d1",) if held else None,
+            candidate="Ada" if at < right else "Bob",
+            sure={"reader": 0.9 if at < right else 0.2, "hit": 12.5} if held else {},
+        )
+        for at in range(MANY)
+    )
+    ids, kinds = tuple(f"q{at}" for at in range(MANY)), ("bridge", "comparison") * (MANY // 2)
+    columns = (ids, kinds, (gold,) * MANY, (("d1",),) * MANY)
+    return AnswerRun("village", *columns, {"ask": outcomes}, settings={"seen": seen})
+
+
+def test_answers_are_shown_by_kind_with_what_their_confidence_is_worth():
+    (section,) = compare_runs({"old": answered(20), "new": answered(30, seen=7)})
+    tables = {one.title: one for one in section.shown if isinstance(one, Table)}
+    em = tables["Answers on village"].cell("ask (new)", "exact match")
+    assert isinstance(em, Interval)
+    assert (em.value, em.low is not None) == (0.75, True)
+    assert "gate of new was fitted on 7 of these" in tables["Answers on village"].note
+    kinds = tables["F1 by kind on village"].rows
+    assert [row[:3] for row in kinds][:2] == [
+        ("bridge", 20, "ask (old)"),
+        ("bridge", 20, "ask (new)"),
+    ]
+    (old, new) = tables["Confidence on village"].rows  # a hit's score is not a probability
+    assert old[:4] == ("ask (old)", "reader", "right", MANY)
+    assert old[4] == pytest.approx(0.55)
+    assert (old[5], new[5]) == (0.5, 0.75)
+    (plot,) = (one for one in section.shown if not isinstance(one, Table))
+    assert [line.y for line in plot.lines] == [(0.0, 1.0), (0.0, 1.0)]  # type: ignore[union-attr]
+
+
+def test_answers_from_files_are_compared_without_evidence():
+    runs = {"old": answered(20, held=False), "new": answered(30, held=False)}
+    (section,) = compare_runs(runs)
+    titles = [one.title for one in section.shown]
+    assert titles == [
+        "Answers of ask (old) on village",
+        "Answers of ask (new) on village",
+        "Above ask (old) on village",
+    ]
+    assert len(compare_runs({**runs, "other gold": answered(30, gold="Bob")})) == 2
+
+
 def test_a_deeper_cutoff_than_was_searched_is_an_error():
     with pytest.raises(InputError, match="only 4 deep"):
         compare_runs({"old": searched("bm25", 2)}, k=50)
@@ -88,6 +138,7 @@ def test_between_two_studies_only_what_reads_differently_is_listed():
 def test_a_file_is_opened_as_what_it_is(tmp_path: Path):
     assert isinstance(load_run(searched("bm25", 2).save(tmp_path / "run.json")), RetrievalRun)
     assert isinstance(load_run(judged(0.1).save(tmp_path / "gate.json")), GateRun)
+    assert isinstance(load_run(answered(3).save(tmp_path / "answers.json")), AnswerRun)
     studied(0.9).save(tmp_path / "deep" / "study.json")
     assert isinstance(load_run(tmp_path / "deep"), Study)
     with pytest.raises(InputError, match="cannot be read"):

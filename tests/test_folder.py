@@ -393,18 +393,43 @@ def test_an_id_with_half_a_surrogate_pair_is_listed(tmp_path: Path) -> None:
     assert ids == ["a", "notes/b.json#1", "notes/c.txt#1"]
 
 
+@pytest.mark.parametrize("given", [".", "../caf\udce9"])
 def test_a_folder_or_file_whose_own_name_is_not_utf8(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = write(tmp_path / "caf\udce9", {"a.txt": "Ants."})
     monkeypatch.chdir(home)
-    result = CliRunner().invoke(app, ["build", ".", "--out", str(tmp_path / "library")])
+    result = CliRunner().invoke(app, ["build", given, "--out", str(tmp_path / "library")])
     assert result.exit_code == 0, result.output
     with Library.open(tmp_path / "library") as library:
         assert [one.doc_id for one in library.documents()] == ["caf?/a.txt#1"]
     (tmp_path / "th\udce9.txt").write_text("Tea.")
     with pytest.raises(InputError, match=r"th[?]\.txt has a name that is not UTF-8"):
         Folder(tmp_path / "th\udce9.txt")
+
+
+def test_names_inside_that_are_not_utf8_are_listed_with_the_remedy(tmp_path: Path) -> None:
+    write(tmp_path / "home", {"th\udce9.txt": "Tea."})
+    result = CliRunner().invoke(app, ["build", str(tmp_path / "home")])
+    assert result.exit_code == 2
+    assert "th?.txt: its path is not UTF-8; rename it" in result.output
+    write(tmp_path / "home", {"c.txt": "Cats."})
+    documents, skipped = read(tmp_path / "home")
+    assert [one.text for one in documents] == ["Cats."]
+    assert skipped == [f"{tmp_path}/home/th?.txt: its path is not UTF-8; rename it"]
+
+
+@pytest.mark.parametrize("json", [(), ("--json",)])
+def test_a_library_needs_a_path_in_utf8(json: tuple[str, ...], tmp_path: Path) -> None:
+    home = write(tmp_path / "home", {"a.txt": "Ants."})
+    place = tmp_path / "caf\udce9"
+    result = CliRunner().invoke(app, ["build", str(home), "--out", str(place), *json])
+    assert result.exit_code == 2, result.output
+    assert "is not a path in UTF-8" in result.output
+    assert not place.exists()
+    moved = Library.build(tmp_path / "library", ["Ants."]).path.rename(place)
+    with pytest.raises(InputError, match="is not a path in UTF-8"):
+        Library.open(moved)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from tests.commands import suffice
 
+from suffice import ask
 from suffice.errors import DataError, EngineError, InputError, NotReadyError
 from suffice.gate.gate import Gate
 from suffice.library import Library
@@ -413,3 +414,18 @@ def test_what_stored_nothing_or_is_of_another_source_changes_no_mark(
             library.add([Document("three", "Three.")])
         assert "space" in caught.value.hint
         assert list(plain.glob("unfinished-*")) == []
+
+
+@pytest.mark.parametrize("text", ["Ada wrote.", "Ada Lovelace wrote notes on the engine."])
+def test_a_library_that_names_nothing_can_be_searched_to_the_end(text: str, tmp_path: Path) -> None:
+    gate = Gate.load(preset="fast")
+    with Library.build(tmp_path / "library", [text]) as library:
+        assert len(library.search("Who wrote?", retriever="bridge")) == 1
+        assert library.complete("Who wrote?", gate).hits
+        assert ask("Who wrote?", library, gate).steps
+
+
+def test_one_id_in_place_of_a_list_is_an_error(built: Path) -> None:
+    with Library.open(built) as library, pytest.raises(InputError, match="list of ids") as caught:
+        library.get(VILLAGE[0].doc_id)
+    assert caught.value.hint == f"write [{VILLAGE[0].doc_id!r}]"

@@ -15,12 +15,7 @@ import pytest
 from suffice.errors import InputError, MissingExtraError
 from suffice.evaluation.figures import Bars, Curves, Series, draw_figure
 from suffice.evaluation.report import page_html, run_page, write_report
-from suffice.evaluation.retrieval import (
-    RetrievalRun,
-    SystemResult,
-    depth_curves,
-    metric_bars,
-)
+from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult, depth_curves, metric_bars
 from suffice.evaluation.significance import Interval
 
 HOSTILE = "<script>alert('x')</script> & $\\frac{1}$ --> \"q\""

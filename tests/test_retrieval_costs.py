@@ -17,15 +17,14 @@ from suffice.datasets import load
 from suffice.errors import EngineError, InputError
 from suffice.evaluation import retrieval
 from suffice.evaluation.figures import Points
-from suffice.evaluation.retrieval import (
+from suffice.evaluation.retrieval import RetrievalSettings, compare_retrievers
+from suffice.evaluation.retrieval_costs import CostTask, latency_quantile, measure_cost
+from suffice.evaluation.retrieval_runs import (
     RetrievalRun,
-    RetrievalSettings,
-    compare_retrievers,
     cost_figure,
     cost_tables,
     retrieval_summary,
 )
-from suffice.evaluation.retrieval_costs import CostTask, latency_quantile, measure_cost
 from suffice.evaluation.significance import Interval
 from suffice.library import Library
 from suffice.registry import ENCODERS

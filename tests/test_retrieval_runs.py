@@ -14,7 +14,8 @@ from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.evaluation.metrics import per_question, score
 from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.retrieval import RetrievalRun, evaluate_retrieval
+from suffice.evaluation.retrieval import evaluate_retrieval
+from suffice.evaluation.retrieval_runs import RetrievalRun
 from suffice.types import Hit, Question
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -425,3 +426,29 @@ def test_adapting_into_a_folder_of_other_files_is_refused_first(
     response = send(client, "post", "/v1/adapt", tokens["both"], json=form)
     assert "is not a gate" in response.json()["error"]["message"]
     assert (other / "keep.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_advice_about_options_says_where_they_apply(
+    settings: Settings, tokens: dict[str, str], tmp_path: Path
+) -> None:
+    """A caller over HTTP has neither options of a command nor arguments of Python."""
+    bare = {"question": "Who?", "hits": [{"id": "nobody"}], "complete": True}
+    both = {"question": "Who?", "contexts": ["Ada."], "scores": {"one": 1, "two": 0}}
+    judged = {**bare, "hits": [{"id": "a", "text": "Ada."}], "by": "judge:m"}
+    with running_app(
+        Settings(preset="fast", keys=settings.keys, gate_folder=str(tmp_path))
+    ) as client:
+        checked = send(
+            client, "post", "/v1/check", tokens["both"], json={**CHECK, "hits": [{"doc_id": "x"}]}
+        )
+        advice = checked.json()["data"]["notes"]
+        for label, more in ((bare, {}), (both, {}), (judged, {"alpha": 0.1})):
+            form = {"name": "mine", "labels": [label] * 20, **more}
+            refused = send(client, "post", "/v1/adapt", tokens["both"], json=form)
+            assert refused.status_code == 422, refused.text
+            advice.append(refused.json()["error"]["hint"])
+    for one in advice:
+        option = re.search(r"--\w|\w+=", one)
+        assert option is None or re.search(
+            "in Python|on the command line", one[: option.start()]
+        ), one

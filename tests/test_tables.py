@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from suffice.errors import InputError
-from suffice.evaluation.retrieval import (
+from suffice.evaluation.retrieval_runs import (
     RetrievalRun,
     SystemResult,
     comparison_table,

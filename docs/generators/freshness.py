@@ -1,14 +1,16 @@
 """Is a stored study older than the code that it judges?
 
 A study says at which commit it ran. Modules that it needs are found by following imports; one
-counts as changed when its code differs from that commit's in more than layout, comments and
-docstrings. Models that it loads count, too: their manifests hold the hashes of their files. Each
+counts as changed when its code differs from that commit's in more than layout, comments,
+docstrings, the wording of errors and notes, how worker processes are started, and in which module
+a statement stands. Models that it loads count, too: their manifests hold the hashes of their files. Each
 run names them, because imports cannot tell: nearly every study imports the gate.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import re
 import subprocess
@@ -33,8 +35,33 @@ SHOWING = (
     "suffice.evaluation.tables",
     "suffice_research.papers",
 )
+# No study reads a user's own files; where work is done makes no figure.
+OTHERS = ("suffice.datasets.folder", "suffice.evaluation.worker_pool")
+WORKERS = {"ProcessPoolExecutor", "exit_with_parent", "get_context", "worker_pool"}
+SPOKEN_NAMES = {"hint", "message", "problem"}  # variables that hold a part of an error
+# Changes that cannot have changed a figure: module, code before, code now.
+SAME_FIGURES = (
+    (  # differs only in a corpus that names nothing, where the first one failed
+        "suffice.retrieval.candidate_pool",
+        "rare = np.flatnonzero((numbers >= 0) & (self.links.rarity[numbers] >= RARE_NAME))",
+        "known = np.flatnonzero(numbers >= 0)\n"
+        "            rare = known[self.links.rarity[numbers[known]] >= RARE_NAME]",
+    ),
+    (  # reads answers from a user's file, which no study does
+        "suffice.evaluation.answers",
+        'name = value.get("question_id") or value.get("query") or value.get("question")\n'
+        '        answer = value.get("model_answer", value.get("answer"))\n',
+        'named = (value.get(one) for one in ("question_id", "query", "question"))\n'
+        '        name = next((one for one in named if one not in (None, "")), None)\n'
+        "        name = str(name) if type(name) is int else name\n"
+        '        answer = value.get("model_answer", value.get("answer"))\n'
+        '        if isinstance(name, str) and answer is None and "answer" in value:\n'
+        "            continue\n",
+    ),
+)
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
+MAX_COMPARED = 20  # modules; if more changed, statements that only moved make no difference
 TRAINING = "suffice_research.training"
 
 
@@ -168,14 +195,38 @@ def changed_since(commit: str, module: str, models: Collection[str] = ()) -> lis
         return None
     needed = {path: name for name in needed_modules(module) if (path := _relative(name))}
     paths = [path for path in listed.split("\n") if path in needed]
-    changed = [
+    changed = {
         needed[path]
         for path, old in zip(paths, _old_texts(commit, paths))
-        if _code(old) != _code((ROOT / path).read_text(encoding="utf-8"))
-    ]
+        if old is None
+        or parse_module(old) != parse_module((ROOT / path).read_text(encoding="utf-8"))
+    }
+    if len(changed) <= MAX_COMPARED:
+        changed &= _changed_at(commit)
     own = module.rpartition(".")[0]
     loaded = [f"models/{name}" for name in MANIFESTS.findall(listed) if name in models]
     return sorted(changed, key=lambda name: (not name.startswith(own), name)) + loaded
+
+
+def changed_modules(before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+    """Which of these modules do something else than before: they have a statement that no module
+    had, lack one that no module has any more, or give another meaning to a name.
+    """
+    modules = [{name: parse_module(text) for name, text in one.items()} for one in (before, now)]
+    same = {name for name in before if modules[0][name] == modules[1].get(name)}
+    names, statements = list[dict[str, dict[str, str]]](), list[dict[str, set[str]]]()
+    for each in modules:
+        rest = {name: module for name, module in each.items() if name not in same}
+        names.append({name: _meanings(module, rest) for name, module in rest.items()})
+        statements.append({name: _statements(rest[name], names[-1][name]) for name in rest})
+    known, left = (set[str]().union(*one.values()) for one in statements)
+    changed = {name for name, own in statements[0].items() if not own <= left}
+    changed |= {name for name, own in statements[1].items() if not own <= known}
+    for name in names[0].keys() & names[1].keys():
+        then, today = names[0][name], names[1][name]
+        if any(then[one] != today[one] for one in then.keys() & today.keys()):
+            changed.add(name)
+    return changed
 
 
 @cache
@@ -186,7 +237,7 @@ def needed_modules(module: str) -> frozenset[str]:
     while waiting:
         name = waiting.pop()
         path = _path(name)
-        if name in found or path is None or name.startswith(SHOWING):
+        if name in found or path is None or name.startswith(SHOWING + OTHERS):
             continue
         found.add(name)
         waiting += _imports(path)
@@ -218,22 +269,149 @@ def _relative(module: str) -> str | None:
     return None if path is None else path.relative_to(ROOT).as_posix()
 
 
-@cache
-def _code(text: str | None) -> str:
-    """What a module does: its syntax tree without docstrings; "" where there is none."""
-    if text is None:
-        return ""
-    tree = ast.parse(text)
+def _without_wording(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
         ):
             node.body = node.body[1:]
-    return ast.dump(tree)
+        if _speaks(node):
+            for inner in ast.walk(node):
+                _drop_wording(inner)
+    return tree
+
+
+class _WithoutWorkers(ast.NodeTransformer):
+    """Drops how worker processes are started; what they do, and with what, stays."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if _starts_workers(node):
+            node.func = ast.Name("workers", ast.Load())
+            node.keywords = [one for one in node.keywords if one.arg != "mp_context"]
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if _starts_workers(node.value) else self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        return None if _starts_workers(node.value) else self.generic_visit(node)
+
+
+def _starts_workers(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") in WORKERS
+
+
+def _speaks(node: ast.AST) -> bool:
+    """Whether this makes only sentences for people: an error, or the notes of a verdict."""
+    if isinstance(node, ast.Assign):
+        return all(isinstance(one, ast.Name) and one.id in SPOKEN_NAMES for one in node.targets)
+    return isinstance(node, ast.Raise) or (
+        isinstance(node, ast.FunctionDef) and node.name == "notes"
+    )
+
+
+def _drop_wording(node: ast.AST) -> None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        node.value = ""
+    elif isinstance(node, ast.JoinedStr):
+        node.values = []
+
+
+class _ParsedModule(NamedTuple):
+    statements: tuple[tuple[str, tuple[str, ...]], ...]  # digest of its code, and names in it
+    definitions: dict[str, str]  # name -> digest of the statement that defines it
+    imports: tuple[tuple[str, str, str], ...]  # name here, module, name there
+
+
+def _meanings(module: _ParsedModule, modules: Mapping[str, _ParsedModule]) -> dict[str, str]:
+    """What each name of a module stands for: a definition, wherever it is, or a place elsewhere."""
+    found = {}
+    for here, of, there in module.imports:
+        counts = of in modules and not of.startswith(SHOWING + OTHERS)
+        known = modules[of].definitions if counts else {}
+        found[here] = known.get(there) or f"{of}.{there}"
+    return found | module.definitions
+
+
+def _statements(module: _ParsedModule, names: Mapping[str, str]) -> set[str]:
+    """What each statement does: its code, and what its names stand for."""
+    used = {one for _, own in module.statements for one in own}
+    unused = {f"import {names[here]}" for here, _, _ in module.imports if here not in used}
+    return unused | {
+        "\n".join((code, *(names[one] for one in own))) for code, own in module.statements
+    }
+
+
+@cache
+def parse_module(text: str) -> _ParsedModule:
+    """What a module does, without layout, docstrings and wording."""
+    tree, imports = ast.parse(text), list[tuple[str, str, str]]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            imports += ((one.asname or one.name, node.module or "", one.name) for one in node.names)
+        for part in ("body", "orelse", "finalbody"):
+            if isinstance(some := getattr(node, part, None), list):
+                setattr(node, part, [one for one in some if not isinstance(one, ast.ImportFrom)])
+    imports = [one for one in imports if one[2] not in WORKERS]
+    body = _without_wording(_WithoutWorkers().visit(tree)).body
+    body = [node for node in body if _defined_names(node) != {"__all__"}]
+    bound = {name for node in body for name in _defined_names(node)} | {one[0] for one in imports}
+    statements, definitions = [], dict[str, str]()
+    for node in body:
+        names, own = _defined_names(node), _number_names(node, bound)
+        digest = hashlib.sha256(ast.dump(node).encode()).hexdigest()
+        statements.append((digest, own))
+        definitions |= dict.fromkeys(names, digest)
+    return _ParsedModule(tuple(statements), definitions, tuple(imports))
+
+
+def _number_names(node: ast.AST, bound: Collection[str]) -> tuple[str, ...]:
+    """Replace names of the module by numbers, because another name does the same; return them."""
+    numbers: dict[str, int] = {}
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and one.id in bound:
+            one.id = f"#{numbers.setdefault(one.id, len(numbers))}"
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        node.name = ""
+    return tuple(numbers)
+
+
+def _defined_names(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return {one.id for one in targets if isinstance(one, ast.Name)}
+
+
+@cache
+def _changed_at(commit: str) -> set[str]:
+    """The modules that do something else than at this commit."""
+    listed = _git("diff", "--name-only", "--no-renames", commit, "--", "src", "research") or ""
+    paths = [path for path in listed.split("\n") if path.endswith(".py")]
+    old = zip(paths, _old_texts(commit, paths))
+    new = ((path, ROOT / path) for path in paths)
+    return changed_modules(
+        {_module(path): text for path, text in old if text is not None},
+        {_module(path): at.read_text(encoding="utf-8") for path, at in new if at.is_file()},
+    )
+
+
+def _with_same_figures(path: str, text: str) -> str:
+    """An old module with the changes that cannot have changed a figure."""
+    for module, before, now in SAME_FIGURES:
+        if module == _module(path):
+            text = text.replace(before, now)
+    return text
+
+
+def _module(path: str) -> str:
+    parts = Path(path).with_suffix("").parts[1:]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _old_texts(commit: str, paths: list[str]) -> Iterator[str | None]:
-    """The files as they were at a commit, by one process; None where there was none."""
+    """The files as they were at a commit, but for SAME_FIGURES; None where there was none."""
     asked = "".join(f"{commit}:{path}\n" for path in paths)
     done = subprocess.run(
         ["git", "cat-file", "--batch"],
@@ -243,13 +421,13 @@ def _old_texts(commit: str, paths: list[str]) -> Iterator[str | None]:
         input=asked.encode(),
     )
     rest = done.stdout
-    for _ in paths:
+    for path in paths:
         head, _, rest = rest.partition(b"\n")
         if head.endswith(b"missing"):
             yield None
             continue
         size = int(head.rpartition(b" ")[2])
-        yield rest[:size].decode("utf-8")
+        yield _with_same_figures(path, rest[:size].decode("utf-8"))
         rest = rest[size + 1 :]
 
 

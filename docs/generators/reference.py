@@ -316,7 +316,7 @@ WRITTEN_FORMATS = {
         "a study: JSON of tables and figures",
         "`suffice reproduce --out`",
     ),
-    "suffice.evaluation.retrieval.VERSION": (
+    "suffice.evaluation.retrieval_runs.VERSION": (
         "a run of retrievers: JSON",
         "`suffice evaluate retrieval --out`",
     ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from suffice.evaluation.retrieval import RetrievalRun, retrieval_table
+from suffice.evaluation.retrieval_runs import RetrievalRun, retrieval_table
 from suffice.evaluation.tables import Table
 from suffice_research.published import PublishedTable
 

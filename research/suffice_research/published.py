@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suffice.evaluation.metrics import ranking_metric
-from suffice.evaluation.retrieval import RetrievalRun, retrieval_table
+from suffice.evaluation.retrieval_runs import RetrievalRun, retrieval_table
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.tables import Cell, Table, WithPublished
 

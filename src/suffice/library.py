@@ -262,6 +262,8 @@ class Library:
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
         """The documents of these ids, None for an unknown id."""
+        if isinstance(doc_ids, str):
+            raise InputError("expected a list of ids, found one text", hint=f"write [{doc_ids!r}]")
         return self.store.get(doc_ids)
 
     def documents(self) -> Iterator[Document]:

@@ -18,7 +18,7 @@ from suffice.evaluation.metrics import (
     score,
     token_f1,
 )
-from suffice.evaluation.retrieval import RetrievalRun, SystemResult
+from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult
 from suffice.evaluation.significance import interval, paired_difference
 
 BY_K = [metric.name for metric in RANKING if metric.at == "k"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suffice.evaluation.retrieval import RetrievalRun, SystemResult
+from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult
 from suffice_research.hipporag import PAPERS, tables_beside
 
 

@@ -11,11 +11,14 @@ import pytest
 from docs.generators import freshness, measure
 from docs.generators.freshness import (
     MARK,
+    SAME_FIGURES,
     STORED_RUNS,
+    changed_modules,
     changed_since,
     freshness_line,
     freshness_lines,
     needed_modules,
+    parse_module,
     with_freshness,
     without_freshness,
 )
@@ -131,6 +134,82 @@ def test_a_study_is_as_old_as_the_code_that_it_runs() -> None:
     assert changed_since("0" * 40, module) is None
     assert "unknown age" in freshness_line(["loop"], "0" * 40, module)
     assert "unknown age" in freshness_line(["loop"], "", module)
+
+
+def test_wording_does_not_make_a_run_older() -> None:
+    before = """
+def load(path):
+    hint = "name a file"
+    if not path:
+        raise InputError(f"{path} is missing", hint=hint)
+    return path
+"""
+    worded = before.replace("name a file", "try again").replace("is missing", "is not there")
+    assert parse_module(worded) == parse_module(before)
+    assert parse_module(before.replace("return path", 'return path or "x"')) != parse_module(before)
+    assert parse_module(before.replace("not path", "path")) != parse_module(before)
+    notes = 'def notes(count):\n    return f"{count} were cut" if count else ""\n'
+    assert parse_module(notes.replace("cut", "left out")) == parse_module(notes)
+    assert parse_module(notes.replace("if count", "if count > 1")) != parse_module(notes)
+
+
+def test_where_work_is_done_does_not_make_a_run_older() -> None:
+    before = """
+from multiprocessing import get_context
+def read(lists, folder):
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(mp_context=spawn, initializer=open, initargs=(folder,)) as pool:
+        return list(pool.map(one, lists))
+"""
+    after = """
+from suffice.evaluation.worker_pool import worker_pool
+def read(lists, folder):
+    with worker_pool(initializer=open, initargs=(folder,)) as pool:
+        return list(pool.map(one, lists))
+"""
+    assert parse_module(after) == parse_module(before)
+    assert parse_module(after.replace("(folder,)", "(lists,)")) != parse_module(before)
+    assert parse_module(after.replace("map(one", "map(other")) != parse_module(before)
+
+
+def test_a_statement_that_moved_does_not_make_a_run_older() -> None:
+    before = {
+        "a": "K = 4\ndef top(x):\n    return x[:K]\ndef show(x):\n    print(top(x))\n",
+        "b": "from a import top\ndef use(x):\n    return top(x)\n",
+    }
+    moved = {
+        "a": "from c import top\ndef show(x):\n    print(top(x))\n",
+        "b": "def use(x):\n    from c import top\n    return top(x)\n",
+        "c": "K = 4\ndef top(x):\n    return x[:K]\n",
+    }
+    assert changed_modules(before, moved) == set()
+    swapped = {"a": "K = 4\nN = 5\n"}, {"a": "K = 5\nN = 4\n"}
+    assert changed_modules(*swapped) == {"a"}  # another module may use them, as before
+    renamed = {name: text.replace("top", "first") for name, text in moved.items()}
+    assert changed_modules(before, renamed) == set()
+    assert "c" in changed_modules(before, {**moved, "c": moved["c"].replace("4", "5")})
+    other = {
+        **moved,
+        "d": "def top(x):\n    return x\n",
+        "b": moved["b"].replace("from c", "from d"),
+    }
+    assert {"b", "d"} <= changed_modules(before, other)  # the same name for something else
+    assert changed_modules(before, {**moved, "c": "K = 4\n"}) >= {"a", "b"}
+    assert "b" in changed_modules(before, {**moved, "b": "import_all()\n" + moved["b"]})
+
+
+def test_a_change_that_cannot_change_a_figure_is_still_in_the_code() -> None:
+    for module, before, now in SAME_FIGURES:
+        text = (ROOT / "src" / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
+        assert before not in text, module
+        assert all(line.strip() in text for line in now.splitlines()), module
+
+
+def test_no_study_reads_a_folder_of_own_files() -> None:
+    for folder in ("research/suffice_research", "src/suffice/evaluation", "docs/generators"):
+        for path in (ROOT / folder).rglob("*.py"):
+            assert not re.search(r"load\(\s*\"folder\"", path.read_text(encoding="utf-8")), path
+    assert "suffice.datasets.folder" not in needed_modules("suffice.datasets")
 
 
 def test_no_run_is_older_because_the_data_of_the_reader_is_packed_differently() -> None:

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from suffice.evaluation.report import page_html, run_page
-from suffice.evaluation.retrieval import PUBLISHED_TABLES, RetrievalRun, SystemResult
+from suffice.evaluation.retrieval_runs import PUBLISHED_TABLES, RetrievalRun, SystemResult
 from suffice_research.frames import published
 from suffice_research.magaf import published as magaf_published
 from suffice_research.published import PublishedTable, beside_paper, beside_papers, paper_tables

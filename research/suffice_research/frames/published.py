@@ -6,7 +6,7 @@ for what the paper leaves open about its features (see `evaluate.reproduce.frame
 
 from __future__ import annotations
 
-from suffice.evaluation.retrieval import RetrievalRun
+from suffice.evaluation.retrieval_runs import RetrievalRun
 from suffice.evaluation.tables import Table
 from suffice_research.published import PublishedTable, beside_papers
 

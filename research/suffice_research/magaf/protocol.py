@@ -22,7 +22,8 @@ from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, split
 from suffice.evaluation.gate_evaluation import grouped_folds, run_gate
 from suffice.evaluation.metrics import Predictions
-from suffice.evaluation.retrieval import RetrievalRun, RetrievalSettings, compare_retrievers
+from suffice.evaluation.retrieval import RetrievalSettings, compare_retrievers
+from suffice.evaluation.retrieval_runs import RetrievalRun
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
 from suffice.gate.policy import choose_by_f1
 from suffice.protocols import Progress

@@ -7,7 +7,7 @@ rows compare order and distance, not decimals.
 
 from __future__ import annotations
 
-from suffice.evaluation.retrieval import RetrievalRun
+from suffice.evaluation.retrieval_runs import RetrievalRun
 from suffice.evaluation.tables import Table
 from suffice_research.published import PublishedTable, beside_papers
 

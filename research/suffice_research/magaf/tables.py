@@ -12,7 +12,7 @@ import numpy.typing as npt
 from suffice.evaluation.figures import Bars, Figure, Heatmap, Series
 from suffice.evaluation.gate_runs import reliability_lines
 from suffice.evaluation.metrics import Predictions, score
-from suffice.evaluation.retrieval import depth_curves, metric_bars, retrieval_table
+from suffice.evaluation.retrieval_runs import depth_curves, metric_bars, retrieval_table
 from suffice.evaluation.significance import Interval, interval, mean_interval
 from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice_research.curves import risk_lines, roc_lines

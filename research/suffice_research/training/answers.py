@@ -19,9 +19,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +32,7 @@ from suffice.answering.extractive_reader import passage_from_document
 from suffice.answering.span_reader import Fits, SpanReader
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.worker_pool import worker_pool
 from suffice.gate.reader import (
     ANSWER_FILE,
     ANSWER_SIGNS,
@@ -197,9 +196,8 @@ def read_lists(
 ) -> list[AnsweredList]:
     """The reader's answer to each list, by default with one process per core."""
     found = []
-    spawn = get_context("spawn")
-    with ProcessPoolExecutor(
-        args.workers, mp_context=spawn, initializer=_open, initargs=(args.reader, args.readings)
+    with worker_pool(
+        args.workers, initializer=_open, initargs=(args.reader, args.readings)
     ) as pool:
         for one in pool.map(_read, lists, chunksize=4):
             found.append(one)

@@ -16,7 +16,7 @@ from suffice.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from suffice.datasets import Label
+    from suffice.datasets import Label, LabelledExamples
     from suffice.evaluation import Adaptation
     from suffice.gate.gate import Gate
     from suffice.types import DocId, Document
@@ -56,7 +56,7 @@ def adapt(
 
     A label says yes or no, yes or no per hit, or which documents are gold.
     """
-    from suffice.datasets import read_labels, to_examples
+    from suffice.datasets import read_labels
     from suffice.datasets.labels import check_judged
     from suffice.evaluation import BadRecords, adapt_to_labels
     from suffice.evaluation import gate_evaluation as experiment
@@ -74,8 +74,9 @@ def adapt(
         [label for some in files for label in some], promise=alpha is not None
     )
     old, usable = _open_gate(gate), {id(label) for label in found}
-    options: dict[str, Any] = {"k": old.card["k"], "documents": _documents(found, library)}
-    parts = [to_examples([one for one in some if id(one) in usable], **options) for some in files]
+    parts = _to_examples(
+        [[one for one in some if id(one) in usable] for some in files], old.card["k"], library
+    )
     examples = [one for part in parts for one in part.examples]
     left_out = [one for part in parts for one in part.left_out]
     if found and not examples:
@@ -84,7 +85,7 @@ def adapt(
             hint="say for each list of hits whether it is complete: yes or no",
         )
     with progress_bar(quiet=json) as progress:
-        options = {"alpha": alpha, "delta": delta, "seed": seed}
+        options: dict[str, Any] = {"alpha": alpha, "delta": delta, "seed": seed}
         if spec is not None:
             options |= {"judge": spec.open(), "budget": spec.budget}
         if len(files) > 1:
@@ -121,16 +122,20 @@ def _open_gate(gate: str) -> Gate:
     return Gate.load(preset=gate) if gate in (STANDARD, FAST) else open_gate(gate)
 
 
-def _documents(labels: Sequence[Label], library: str | None) -> dict[DocId, Document]:
-    """The library's documents for hits that are ids only."""
-    if library is None:
-        return {}
+def _to_examples(
+    files: Sequence[Sequence[Label]], k: int, library: str | None
+) -> list[LabelledExamples]:
+    """Examples of each file; the library has the texts of hits that are ids only."""
+    from suffice.datasets import to_examples
 
-    bare = (hit["id"] for label in labels for hit in label.hits if "text" not in hit)
-    ids = list(dict.fromkeys(bare))
-    with open_library(library) as opened:
-        documents = opened.get(ids)
-    return {one.doc_id: one for one in documents if one is not None}
+    documents: dict[DocId, Document] = {}
+    if library is not None:
+        labels = (label for some in files for label in some)
+        bare = (hit["id"] for label in labels for hit in label.hits if "text" not in hit)
+        with open_library(library) as opened:
+            found = opened.get(list(dict.fromkeys(bare)))
+        documents = {one.doc_id: one for one in found if one is not None}
+    return [to_examples(some, k=k, documents=documents) for some in files]
 
 
 def _show(result: Adaptation, left_out: Sequence[str]) -> None:

@@ -63,7 +63,7 @@ def build(
 
     Without --out or --store it only summarizes the input.
     """
-    from suffice.datasets import check_gold, describe, jsonl
+    from suffice.datasets import check_gold, jsonl
     from suffice.library import Library
     from suffice.retrieval.corpus import chunk_documents
 
@@ -82,7 +82,7 @@ def build(
         source = replace(source, dataset=dataset or (None if collection else "jsonl"))
         data = source.open(skip_bad=skip_bad, seed=seed, documents=documents)
     # A folder is read once: pages of a PDF take long.
-    summary = None if folder and target else describe(data)
+    summary = None if folder and target else _summarize(data, named=dataset is not None)
     if summary and not skip_bad:
         check_gold(summary)
     built: dict[str, Any] | None = None
@@ -93,6 +93,8 @@ def build(
             texts = chunk_documents(texts, tokens=chunk_tokens, overlap=chunk_overlap)
         options: Any = {"encoder": None if encoder == "none" else encoder}
         options |= {"rebuild": rebuild, "links": rebuild}
+        # A server's content is not read to compare; a scheduler has its own checkpoints.
+        compares = out is not None and scheduler is None
         with (
             progress_bar(quiet=json) as progress,
             open_executor(scheduler, checkpoint) as run,
@@ -102,12 +104,8 @@ def build(
         ):
             work: Any = {"progress": progress, "run": run}
             built = {"path": target, "encoder": library.encoder_name}
-            if folder is not None and not rebuild:
-                built |= asdict(update_folder(library, folder, texts, **work))
-            elif not rebuild:
-                # A server's content is not read to compare; a scheduler has its own checkpoints.
-                compares = out is not None and scheduler is None
-                built |= _store(library, source.name, texts, compares, **work)
+            if not rebuild:
+                built |= _store(library, folder or source.name, texts, compares, **work)
             built["documents"] = len(library)
         _check_filled(built, data)
     written = jsonl.write(data, export) if export else []
@@ -143,9 +141,15 @@ def _check_filled(built: dict[str, Any], data: Dataset) -> None:
 
 
 def _store(
-    library: Library, source: str, documents: Iterable[Document], compares: bool, **options: Any
+    library: Library,
+    source: Folder | str,
+    documents: Iterable[Document],
+    compares: bool,
+    **options: Any,
 ) -> dict[str, int]:
-    """Add the documents of a data set; if it `compares`, those that the library lacks."""
+    """Update the part of a folder, or add a data set; if it `compares`, what the library lacks."""
+    if not isinstance(source, str):
+        return asdict(update_folder(library, source, documents, **options))
     changes: dict[str, int] = {}
     with resumable(library, source):
         if compares:
@@ -182,12 +186,23 @@ def open_folder(source: DataSource, skip_bad: bool) -> Folder | None:
     if path is None or any(others):
         return None
     if source.dataset != "folder" and (source.dataset or not is_folder(path)):
+        if source.dataset is None and path.is_file() and not _may_be_json(path):
+            hint = f"convert it: suffice reads {', '.join(LOADERS)}; other formats need --dataset"
+            raise InputError(f"{path} is of a type that suffice does not read", hint=hint)
         return None
-    folder = Folder(path, skip_pdf=skip_bad)
-    if next(folder.files(BadRecords(skip=True)), None) is None:
+    folder, bad = Folder(path, skip_pdf=skip_bad), BadRecords(skip=True)
+    if next(folder.files(bad), None) is None:
+        first = f"; the first problem: {bad.examples[0]}" if bad.count else ""
         hint = f"it reads {', '.join(LOADERS)}"
-        raise InputError(f"{path} has no file that suffice can read", hint=hint)
+        raise InputError(f"{path} has no file that suffice can read{first}", hint=hint)
     return folder
+
+
+def _may_be_json(file: Path) -> bool:
+    if file.suffix.lower() in (".json", ".jsonl"):
+        return True
+    with file.open("rb") as stream:
+        return stream.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[", b"")
 
 
 @contextmanager
@@ -253,6 +268,18 @@ def _say_skipped(examples: Sequence[str], count: int) -> None:
 
 
 # Data sets
+
+
+def _summarize(data: Dataset, *, named: bool) -> Summary:
+    """The summary; unless the format was named, an error says how to read other objects."""
+    from suffice.datasets import describe
+
+    try:
+        return describe(data)
+    except InputError as error:
+        if not named and " is missing, expected" in str(error):
+            error.hint += "; to read objects with other fields or without ids: --dataset folder"
+        raise
 
 
 def _show(summary: Summary | None) -> None:

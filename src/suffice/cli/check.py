@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from suffice.protocols import Progress
     from suffice.storage import BadRecords, Line
 
+BOM = "\ufeff"  # Windows puts this byte order mark before a text
 HITS_EXAMPLE = 'a list like ["text", {"title": "...", "text": "..."}]'
 COMMAND_EXAMPLE = 'for example: suffice check "Who ...?" --hits hits.json, or with --library DIR'
 HITS_FOUND = 10  # by a search, unless --k says how many
@@ -46,7 +48,9 @@ JUDGE_STEP = "learn it from labels: suffice adapt labels.jsonl --judge ... --out
 @command
 def check(
     question: Annotated[str | None, Argument(help="The question.")] = None,
-    hits: Annotated[Path | None, Option(help="Hits as a JSON list; - reads stdin.")] = None,
+    hits: Annotated[
+        Path | None, Option(help="Hits as a JSON list or JSON Lines; - reads stdin.")
+    ] = None,
     batch: Annotated[
         Path | None, Option(help="JSON Lines with question and hits; - reads stdin.")
     ] = None,
@@ -138,7 +142,7 @@ def _read_batch(path: Path | None, bad: BadRecords) -> Iterator[Line]:
 
     if path is not None and str(path) != "-":
         return read_log_lines(path, bad)
-    stdin = enumerate(sys.stdin, start=1)
+    stdin = enumerate((line.removeprefix(BOM) for line in sys.stdin), start=1)
     return (Line(line, f"stdin:{number}") for number, line in stdin if line.strip())
 
 
@@ -173,11 +177,13 @@ def _check_one(
     question: str, hits: list[Any], origin: str, gate: Gate, rounds_left: int, *, json: bool
 ) -> None:
     from suffice.evaluation.batch_check import verdict_record
+    from suffice.integrations.common import shared_id_notes
 
     try:
         verdict = gate.check(question, hits, rounds_left=rounds_left)
     except InputError as error:
         raise InputError(f"{origin}: {error}", hint=error.hint or HITS_EXAMPLE) from error
+    verdict = replace(verdict, notes=(*verdict.notes, *shared_id_notes(hits)))
     if json:
         print_json(verdict_record(question, verdict))
     else:
@@ -189,21 +195,33 @@ def _check_one(
 
 
 def _read_hits(path: Path) -> list[Any]:
-    """The hits of one question: a JSON list, or an object with one as "hits"."""
+    """The hits of one question: a JSON list, an object with one as "hits", or a hit per line."""
     from suffice.storage import readable_file
 
     try:
-        text = sys.stdin.read() if str(path) == "-" else readable_file(path).read_text("utf-8-sig")
+        text = sys.stdin.read() if str(path) == "-" else readable_file(path).read_text("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text", hint="convert the file to UTF-8") from error
+    text = text.removeprefix(BOM)
     try:
         value = json_module.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not valid JSON: {error}", hint=HITS_EXAMPLE) from error
+        value = _parse_lines(text)
+        if value is None:
+            raise InputError(f"{path}: not valid JSON: {error}", hint=HITS_EXAMPLE) from error
     value = value.get("hits") if isinstance(value, dict) else value
     if not isinstance(value, list):
         raise InputError(f"{path}: expected a JSON list of hits", hint=HITS_EXAMPLE)
     return value
+
+
+def _parse_lines(text: str) -> list[Any] | None:
+    """JSON Lines; None if the text is not, or has only one value."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:
+        return [json_module.loads(line) for line in lines] if len(lines) > 1 else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _show_many(
@@ -225,7 +243,7 @@ def _show_many(
     if not counts:
         raise InputError("the input has no question", hint=f"one per line, like {EXAMPLE}")
     actions = ", ".join(f"{count:,} {action}" for action, count in sorted(counts.items()))
-    say(f"{counts.total():,} questions: {actions}")
+    say(f"{counts.total():,} question{'s' * (counts.total() != 1)}: {actions}")
     if judged.asked:
         say(f"the judge {judged.sentence(counts.total())}")
 

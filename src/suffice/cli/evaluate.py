@@ -359,6 +359,7 @@ def retrieval(
 ) -> None:
     """Measure recall, complete recall and cost of retrievers."""
     from suffice.evaluation import retrieval as experiment
+    from suffice.evaluation import retrieval_runs
     from suffice.evaluation.report import require_report_extra, write_report
     from suffice.evaluation.searching import GIVEN
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders and rerankers
@@ -396,15 +397,15 @@ def retrieval(
     if report:
         write_report(run, report, command=output.typed_command())
     if json:
-        output.print_json(experiment.retrieval_summary(run))
+        output.print_json(retrieval_runs.retrieval_summary(run))
     else:
-        output.show_tables(experiment.retrieval_tables(run))
+        output.show_tables(retrieval_runs.retrieval_tables(run))
     output.say_skipped(data.bad)
     if missing:
         output.say(missing)
     output.say_written(out, report)
     if plot:
-        _write_plot(plot, experiment.cost_figure(run), plot_format)
+        _write_plot(plot, retrieval_runs.cost_figure(run), plot_format)
 
 
 def _missing_gold(data: Dataset, library: Library | None, limit: int | None) -> str | None:

@@ -107,10 +107,14 @@ def fit(
         print(f"gate for {len(labelled):,} questions with {k} hits at {out}")
         print(gate.policy.words)
     say_skipped(bad)
-    if not json and gate.policy.answer_at is None:
-        say(f"\nnext: {_more_labels(gate)}promise less with a larger --alpha or --delta")
-    elif not json:
-        say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}')
+    if not json:
+        say(f"\nnext: {_next_step(gate, out)}")
+
+
+def _next_step(gate: Gate, out: Path) -> str:
+    if gate.policy.answer_at is None:
+        return f"{_more_labels(gate)}promise less with a larger --alpha or --delta"
+    return f'suffice check "your question" --hits hits.json --gate {out}'
 
 
 def _more_labels(gate: Gate) -> str:

@@ -16,6 +16,7 @@ import typer
 
 from suffice.errors import InputError, SufficeError, disk_hint
 from suffice.protocols import Progress
+from suffice.storage.fields import is_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,7 +93,10 @@ def typed_command() -> str:
 
 def print_json(value: Any) -> None:
     """The result as JSON on stdout; undefined numbers are null, never NaN."""
-    text = json_module.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    options: Any = {"indent": 2, "allow_nan": False, "default": str}
+    text = json_module.dumps(value, **options, ensure_ascii=False)
+    if not is_text(text):  # a file's name in another encoding
+        text = json_module.dumps(value, **options)
     print(text, flush=True)
 
 

@@ -80,22 +80,14 @@ def reproduce(
         opened = Path(model)
     else:
         opened = open_model(model, base_url, timeout_s=timeout_s, seed=seed or 42)
-    options: dict[str, Any] = {**given, "model": opened, "seed": seed}
-    if opened is not None:
-        options["max_chars"] = max_chars
+    options = {**given, "model": opened, "seed": seed, "max_chars": max_chars if opened else None}
     options = {name: value for name, value in options.items() if value is not None}
     started, used = time.perf_counter(), _processor_seconds()
     with progress_bar(quiet=json) as progress:
         study = run_study(data=data, progress=progress, **options)
     spent = {IN_ALL: time.perf_counter() - started, PROCESSOR: _processor_seconds() - used}
     study = replace(study, timings={**study.timings, **spent})
-    if json:
-        print_json(study.as_json())
-    else:
-        show_tables(study.tables)
-        notes = [note for note in study.notes if note.startswith("Left out")]
-        for line in (*study.summary, *notes):
-            say(line)
+    print_json(study.as_json()) if json else _show(study)
     say(f"took {spent[IN_ALL] / 60:.1f} minutes, {spent[PROCESSOR] / 60:.1f} of processor time")
     if out:
         words = [f"suffice reproduce {paper}", "--data DATA" if data else ""]
@@ -104,6 +96,13 @@ def reproduce(
         typed = " ".join(filter(None, [*words, f"--seed {study.seed}"]))
         say_written(study_report(study, out / "report.html", command=typed))
         say_written(study.save(out / "study.json"))  # last: where it is, the study is done
+
+
+def _show(study: Study) -> None:
+    show_tables(study.tables)
+    notes = [note for note in study.notes if note.startswith("Left out")]
+    for line in (*study.summary, *notes):
+        say(line)
 
 
 def _processor_seconds() -> float:

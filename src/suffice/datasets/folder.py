@@ -189,8 +189,8 @@ class Folder:
             self.ignored[file.suffix.lower() or "no suffix"] += 1
             return False
         problem = ""
-        if not is_text(str(file)):
-            problem = "its name is not UTF-8"
+        if not is_text(self.path_of(file)):  # the root's own name does not matter
+            problem = "its path is not UTF-8; rename it"
         elif entry.is_symlink():
             if _is(entry.is_file) and self._reads(file.resolve()):
                 return False  # it is read at its own path

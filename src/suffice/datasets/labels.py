@@ -281,7 +281,7 @@ def check_judged(
     if promise and judged:
         raise InputError(
             f"{len(judged):,} of {len(labels):,} labels are a judge's: a promise needs people's",
-            hint="leave out --alpha, or the judge's labels",
+            hint="leave out alpha (on the command line: --alpha), or the judge's labels",
         )
     agreed, count = sum(yes == said for yes, said in both), len(both)
     yes, said = (sum(one[side] for one in both) / max(count, 1) for side in (0, 1))
@@ -306,7 +306,8 @@ def to_examples(
         if unknown := [name for name in bare if name not in options["documents"]]:
             raise InputError(
                 f"{label.where}: hit {unknown[0]!r} has no text",
-                hint="give the texts of the hits, or the library that has them: --library DIR",
+                hint="give each hit its text (in Python also documents=, on the command line "
+                "--library)",
             )
         if (gold := label.known_gold) is not None:
             found.append(LabelledQuestion(label.question, label.hits, gold, **options))
@@ -482,7 +483,8 @@ def _one_of(scores: Mapping[str, Any], record: Record, name: str, wanted: str | 
     if len(known) > 1:
         raise InputError(
             f"{record.where}: field '{name}' has several scores: {', '.join(sorted(known))}",
-            hint=f"say which one tells whether the hits are complete: --score {sorted(known)[0]}",
+            hint="keep the one that tells whether the hits are complete (on the command line: "
+            f"--score {sorted(known)[0]})",
         )
     return next(iter(known.values()), None)
 

@@ -12,6 +12,7 @@ from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.errors import DataError, InputError, NotReadyError, disk_hint
 from suffice.registry import ENCODERS
 from suffice.storage import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
+from suffice.storage.fields import is_text
 
 __all__ = ["LibraryLocation", "ensure_library", "open_location"]
 
@@ -34,7 +35,7 @@ def ensure_library(where: Path | str, encoder: str | None) -> None:
                 dimension = ENCODERS.get(encoder)().dimension if encoder else 0
                 store.make(dimension=dimension, encoder=encoder)
     elif not (Path(where) / MANIFEST).exists():
-        _create_folder(Path(where), encoder)
+        _create_folder(_check_name(Path(where)), encoder)
 
 
 def open_location(where: Path | str) -> LibraryLocation:
@@ -47,7 +48,7 @@ def open_location(where: Path | str) -> LibraryLocation:
             raise NotReadyError(f"there is no library at {where}", hint=hint)
         folder = _cache_folder() / f"{store.address.collection}-{store.build}"
         return LibraryLocation(folder, store, store.encoder)
-    path = Path(where)
+    path = _check_name(Path(where))
     if path.is_file():
         raise InputError(f"{path} is a file, expected the folder of a library", hint=REBUILD)
     rebuild = f"build it: suffice build FOLDER --out {path}"
@@ -60,6 +61,14 @@ def open_location(where: Path | str) -> LibraryLocation:
     if not isinstance(encoder, str | None):
         raise DataError(f"{path / MANIFEST} has an encoder that is not a name", hint=rebuild)
     return LibraryLocation(path, EmbeddedStore(path), encoder)
+
+
+def _check_name(path: Path) -> Path:
+    """The path, if the text index can open it: tantivy takes names in UTF-8 only."""
+    if not is_text(str(path)):
+        hint = "rename the folder, or choose another one for the library"
+        raise InputError(f"{str(path)!a} is not a path in UTF-8", hint=hint)
+    return path
 
 
 def _create_folder(path: Path, encoder: str | None) -> None:

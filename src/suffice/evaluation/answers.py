@@ -255,14 +255,19 @@ def judge_answers(
 def read_answers(path: Path, bad: BadRecords | None = None) -> dict[str, str]:
     """Answers from JSON: `question_id` or `query`, and `answer` or `model_answer`.
 
-    A second, different answer to a question is a bad record.
+    An id may be a number, as in a data set; null is no answer. A second, different answer to a
+    question is a bad record.
     """
     found: dict[str, str] = {}
     bad = bad or BadRecords()
     for record in read_json_records(Path(path), bad):
         value = record.value
-        name = value.get("question_id") or value.get("query") or value.get("question")
+        named = (value.get(one) for one in ("question_id", "query", "question"))
+        name = next((one for one in named if one not in (None, "")), None)
+        name = str(name) if type(name) is int else name
         answer = value.get("model_answer", value.get("answer"))
+        if isinstance(name, str) and answer is None and "answer" in value:
+            continue  # null: the system gave none
         if not isinstance(name, str) or not isinstance(answer, str):
             problem = "expected question_id or query, and answer, as texts"
             hint = 'a line looks like {"question_id": "q0", "answer": "Sam"}'

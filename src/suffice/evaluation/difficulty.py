@@ -24,7 +24,7 @@ from suffice.evaluation.answers import AnswerRun
 from suffice.evaluation.figures import Heatmap
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.evaluation.report import Page, write_page
-from suffice.evaluation.retrieval import RetrievalRun
+from suffice.evaluation.retrieval_runs import RetrievalRun
 from suffice.evaluation.significance import Interval, Statistic, mean_interval, statistic_interval
 from suffice.evaluation.study import Section
 from suffice.evaluation.tables import Cell, Table, format_cell

@@ -78,8 +78,9 @@ def ask_judge(
         if all(one.log_odds is None for one in found):
             raise ModelError(
                 f"the judge {component_name(judge)} gave no usable answer: {found[0].error}",
-                hint="check its address and model name, give it more time (--judge-limit "
-                "seconds=30), or use a stronger model",
+                hint="check its address and model name, use a stronger model, or give it more "
+                "time: JudgeBudget(seconds=30), on the command line and for a service "
+                "--judge-limit seconds=30",
             )
         if progress is not None:
             progress("asking the judge", len(found), len(lists))

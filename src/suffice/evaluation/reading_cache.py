@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from suffice.evaluation.worker_pool import worker_pool
 from suffice.gate.extraction import drop_shared_sentences, reader_input
 from suffice.gate.hits import normalize_hits
 from suffice.gate.question import WordTable, parse_question
@@ -69,9 +68,8 @@ class CachedReader(Reader):
             wanted[self._key(*given)] = given
         fresh = {key: given for key, given in wanted.items() if key not in self._known}
         self._total = len(self._known) + len(fresh)
-        spawn = get_context("spawn")  # forking while threads tokenize or read can deadlock
         folder = self._reader.folder
-        with ProcessPoolExecutor(mp_context=spawn, initializer=_open, initargs=(folder,)) as pool:
+        with worker_pool(initializer=_open, initargs=(folder,)) as pool:
             found = pool.map(_read, fresh.values(), chunksize=4)
             for key, reading in zip(fresh, found, strict=True):
                 self._keep(key, reading)

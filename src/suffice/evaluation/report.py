@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources, util
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from suffice.errors import InputError, MissingExtraError
+from suffice.evaluation.answers import (
+    INTERVAL_NOTE,
+    AnswerRun,
+    answer_tables,
+    differences_table,
+    file_answers_table,
+)
 from suffice.evaluation.figures import INK, Bars, Figure, Series, draw_figure
-from suffice.evaluation.gate_runs import GateRun
+from suffice.evaluation.gate_runs import GateRun, reliability_lines
 from suffice.evaluation.metrics import METRICS, PROBABILITY, RANKING, Predictions, Rankings, score
-from suffice.evaluation.retrieval import (
+from suffice.evaluation.retrieval_runs import (
     DEFAULT_METRICS,
     RetrievalRun,
     depth_curves,
@@ -35,14 +45,17 @@ from suffice.storage import write_atomically
 
 __all__ = ["Page", "compare_runs", "comparison_report", "load_run", "study_report", "write_page"]
 
-AnyRun = RetrievalRun | GateRun | Study
-_Run = TypeVar("_Run", bound=RetrievalRun | GateRun)
+AnyRun = RetrievalRun | GateRun | AnswerRun | Study
+_Run = TypeVar("_Run", bound=RetrievalRun | GateRun | AnswerRun)
 LETTERS_NOTE = (
     "In brackets: 95 % bootstrap interval over questions. Two systems that share a letter cannot be "
     "told apart; two that share none differ (paired bootstrap, 10,000 resamples, 5 % after Holm's "
     "correction). a: among the best."
 )
 GATE_METRICS = ("auroc", "brier", "ece")
+# Whose confidence is a probability, and of what. The score of a hit is none.
+CONFIDENCES = {"reader": "right", "review": "right", "gate": "complete"}
+MIN_DOT = 5  # questions per dot of a reliability plot
 
 
 def require_report_extra() -> None:
@@ -193,11 +206,12 @@ def _settings(of: AnyRun) -> list[tuple[str, str]]:
     for name, value in sorted(of.settings.items()):
         several = isinstance(value, list | tuple)
         rows.append((name, ", ".join(map(str, value)) if several else str(value)))
-    rows += [("commit", of.commit)] if of.commit else []
+    commit, timings = (None, {}) if isinstance(of, AnswerRun) else (of.commit, of.timings)
+    rows += [("commit", commit)] if commit else []
     rows += [(f"sha256 of {name}", digest) for name, digest in sorted(of.data.items())]
     versions = ", ".join(f"{name} {version}" for name, version in sorted(of.packages.items()))
     rows.append(("versions", versions))
-    return rows + [(f"seconds, {name}", f"{seconds:.2f}") for name, seconds in of.timings.items()]
+    return rows + [(f"seconds, {name}", f"{seconds:.2f}") for name, seconds in timings.items()]
 
 
 # ------------------------------------------------------------------------------------ one study
@@ -241,12 +255,10 @@ def load_run(path: Path) -> AnyRun:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a run: not valid JSON", hint=hint) from error
     document = document if isinstance(document, dict) else {}
-    if (document.get("kind"), document.get("task")) == ("run", "answers"):
-        hint = f"see its errors: suffice evaluate difficulty {path} --dataset NAME --benchmark DATA"
-        raise InputError(f"{path} is a run of suffice evaluate answers", hint=hint)
     if document.get("kind") == "study":
         return Study.load(path)
-    return GateRun.load(path) if document.get("task") == "gate" else RetrievalRun.load(path)
+    loaders: dict[Any, Callable[[Path], AnyRun]] = {"gate": GateRun.load, "answers": AnswerRun.load}
+    return loaders.get(document.get("task"), RetrievalRun.load)(path)
 
 
 def comparison_report(
@@ -279,9 +291,11 @@ def compare_runs(runs: Mapping[str, AnyRun], *, k: int | None = None) -> tuple[S
     """
     retrieval = {name: run for name, run in runs.items() if isinstance(run, RetrievalRun)}
     gates = {name: run for name, run in runs.items() if isinstance(run, GateRun)}
+    answers = {name: run for name, run in runs.items() if isinstance(run, AnswerRun)}
     studies = {name: run for name, run in runs.items() if isinstance(run, Study)}
     sections = [_retrieval_section(group, k) for group in _same_questions(retrieval)]
     sections += [_gate_section(group) for group in _same_questions(gates)]
+    sections += [_answer_section(group) for group in _same_questions(answers)]
     if len(studies) > 1:
         sections.append(Section("What changed between the studies", changed_cells(studies)))
     for name, study in studies.items():
@@ -293,9 +307,10 @@ def compare_runs(runs: Mapping[str, AnyRun], *, k: int | None = None) -> tuple[S
 
 
 def _same_questions(runs: Mapping[str, _Run]) -> list[dict[str, _Run]]:
-    groups: dict[tuple[str, ...], dict[str, _Run]] = {}
+    groups: dict[Any, dict[str, _Run]] = {}
     for name, run in runs.items():
-        groups.setdefault((run.dataset, *run.question_ids), {})[name] = run
+        gold = run.gold if isinstance(run, AnswerRun) else None
+        groups.setdefault((run.dataset, run.question_ids, gold), {})[name] = run
     return list(groups.values())
 
 
@@ -311,14 +326,18 @@ def _retrieval_section(runs: Mapping[str, RetrievalRun], k: int | None) -> Secti
     if k is None and not shared:
         raise InputError("the runs have no k in common", hint="choose one with --k")
     at = k or shared[len(shared) // 2]
-    systems: dict[str, Rankings] = {}
-    for run_name, run in runs.items():
-        for name in run.names:
-            alone = sum(name in other.names for other in runs.values()) == 1
-            systems[name if alone else f"{name} ({run_name})"] = run.rankings(name)
+    named = _system_names({name: run.names for name, run in runs.items()})
+    systems = {shown: runs[run].rankings(name) for shown, (run, name) in named.items()}
     metrics = tuple(f"{name}@{at}" for name in ("complete", "recall", "mrr"))
     title = f"Retrieval on {first.dataset}, k = {at}"
     return _letter_section(title, "retriever", systems, metrics, first.seed)
+
+
+def _system_names(systems: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, str]]:
+    """Run and system by the name to show: with its run where several runs have the system."""
+    pairs = [(run, name) for run, names in systems.items() for name in names]
+    often = Counter(name for _, name in pairs)
+    return {name if often[name] == 1 else f"{name} ({run})": (run, name) for run, name in pairs}
 
 
 def _gate_section(runs: Mapping[str, GateRun]) -> Section:
@@ -331,6 +350,74 @@ def _gate_section(runs: Mapping[str, GateRun]) -> Section:
     return _letter_section(
         f"Gates on {first.dataset}", "predictor", systems, GATE_METRICS, first.seed
     )
+
+
+def _answer_section(runs: Mapping[str, AnswerRun]) -> Section:
+    """The tables of `suffice evaluate answers` for all systems, and what their confidence is worth."""
+    first = next(iter(runs.values()))
+    named = _system_names({name: run.systems for name, run in runs.items()})
+    run = replace(first, systems={one: runs[of].systems[name] for one, (of, name) in named.items()})
+    files = [name for name, found in run.systems.items() if all(one.held is None for one in found)]
+    tables = [file_answers_table(_with_systems(run, [name])) for name in files]
+    if others := [name for name in run.systems if name not in files]:
+        tables += answer_tables(_with_systems(run, others))
+    if files and len(run.systems) > 1:
+        tables.append(differences_table(run, next(iter(run.systems))))
+    for name, one in runs.items():
+        if seen := one.settings.get("seen"):
+            known = f" The gate of {name} was fitted on {seen:,} of these questions."
+            tables[0] = replace(tables[0], note=tables[0].note + known)
+    return Section(f"Answers on {run.dataset}", (*tables, *_confidence(run)))
+
+
+def _with_systems(run: AnswerRun, names: Sequence[str]) -> AnswerRun:
+    return replace(run, systems={name: run.systems[name] for name in names})
+
+
+def _confidence(run: AnswerRun) -> list[Table | Figure]:
+    """How far stated confidences are true: a table, and a reliability plot for each claim."""
+    rows: list[tuple[Cell, ...]] = []
+    plots: dict[str, dict[str, Predictions]] = {}
+    for system in run.systems:
+        for whose, claim in CONFIDENCES.items():
+            found = _stated_confidence(run, system, whose)
+            if not len(found):
+                continue
+            means = (float(found.probabilities.mean()), float(found.labels.mean()))
+            figures = (interval(found, metric, seed=run.seed) for metric in GATE_METRICS)
+            rows.append((system, whose, claim, len(found), *means, *figures))
+            plots.setdefault(claim, {})[f"{system}, {whose}"] = found
+    if not rows:
+        return []
+    note = (
+        "Of the questions with a candidate answer, given or held back. Right: an exact match; "
+        f"complete: all gold documents are held. {INTERVAL_NOTE}"
+    )
+    columns = ("system", "confidence of", "that it is", "n", "stated", "true", *GATE_METRICS)
+    shown: list[Table | Figure] = [
+        Table(f"Confidence on {run.dataset}", columns, tuple(rows), note)
+    ]
+    for claim, systems in plots.items():
+        says = (
+            f"Dots of fewer than {MIN_DOT} questions are left out. On the line: as often as stated."
+        )
+        plot = reliability_lines(
+            f"Confidence that it is {claim}", systems, fewest=MIN_DOT, says=says
+        )
+        shown.append(replace(plot, across="stated confidence", axis=f"share that was {claim}"))
+    return shown
+
+
+def _stated_confidence(run: AnswerRun, system: str, whose: str) -> Predictions:
+    """The confidence of each candidate answer, and whether what it states is true."""
+    outcomes = run.outcomes(system)
+    truth = run.scores([one.candidate for one in outcomes], "em")
+    if CONFIDENCES[whose] == "complete":
+        truth = run.complete(outcomes)
+    stated = np.array([one.sure.get(whose, np.nan) for one in outcomes], dtype=np.float64)
+    has_answer = np.array([one.candidate is not None for one in outcomes], dtype=bool)
+    kept = has_answer & ~np.isnan(truth) & ~np.isnan(stated)
+    return Predictions(truth[kept], stated[kept])
 
 
 def _letter_section(

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from suffice.errors import EngineError, InputError, SufficeError
 from suffice.evaluation.searching import index_documents, open_retrievers
 from suffice.evaluation.significance import Interval
+from suffice.evaluation.worker_pool import exit_with_parent
 from suffice.protocols import Encoder, Progress, Retriever
 from suffice.types import Document
 
@@ -92,6 +93,7 @@ def measure_cost(task: CostTask, progress: Progress | None = None) -> tuple[list
 
 
 def _measure(task: CostTask, to_parent: Connection) -> None:
+    exit_with_parent()
     try:
         to_parent.send(("done", *_run(task, to_parent)))
     except SufficeError as error:

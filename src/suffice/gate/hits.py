@@ -93,8 +93,8 @@ class NormalizedHits:
         """Sentences about what the gate does not or cannot read."""
         blank, count = self.blank, len(self.evidence.hits)
         no_text = (
-            f"No text came with {blank:,} of {count:,} hits: "
-            "pass documents=, or hits that have their text."
+            f"No text came with {blank:,} of {count:,} hits: give each hit its text "
+            "(in Python also documents=, on the command line --library)."
         )
         found = ((f"Only the first {count:,} distinct hits were read.", self.cut), (no_text, blank))
         return tuple(sentence for sentence, is_so in found if is_so)

@@ -501,7 +501,8 @@ class CandidatePool:
                 if not asked.issuperset(map(stem, one.split()))
             ]
             numbers = self.links.numbers(keys)
-            rare = np.flatnonzero((numbers >= 0) & (self.links.rarity[numbers] >= RARE_NAME))
+            known = np.flatnonzero(numbers >= 0)  # of a corpus that names nothing: none
+            rare = known[self.links.rarity[numbers[known]] >= RARE_NAME]
             self._rare_names[at] = [f" {keys[one]} " for one in rare.tolist()], numbers[rare]
         return self._rare_names[at]
 
