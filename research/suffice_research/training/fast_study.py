@@ -38,7 +38,7 @@ __all__ = ["JUDGED", "fast_study", "fit_without", "judged_lists", "main"]
 JUDGED = 850  # questions per data set, at most
 SAYS = {
     "As it ships": (
-        "Domains that the gate has not learned from. Of its own data sets it has learned from nearly all questions: their figures, "
+        "Domains that the gate has not learned from. It has learned from questions of all parts of its own data sets: their figures, "
         "below, are of gates fitted for them. Ten hits of BM25 among all passages of the domain; drawn: lists of one to ten hits, "
         "complete half of the time, filled up with passages that look right. Single sentences: the same from one sentence of each "
         "passage. File names: they stand where titles stood, and the titles in the texts. Larger chunks: up to three passages "
