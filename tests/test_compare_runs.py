@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
-from suffice.errors import InputError
+from suffice.errors import InputError, SufficeError
 from suffice.evaluation.answers import AnswerOutcome, AnswerRun
 from suffice.evaluation.gate_runs import GateRun
 from suffice.evaluation.report import changed_cells, compare_runs, load_run
@@ -143,6 +143,9 @@ def test_a_file_is_opened_as_what_it_is(tmp_path: Path):
     assert isinstance(load_run(tmp_path / "deep"), Study)
     with pytest.raises(InputError, match="cannot be read"):
         load_run(tmp_path / "nothing.json")
+    (tmp_path / "task.json").write_text('{"kind": "run", "task": []}', encoding="utf-8")
+    with pytest.raises(SufficeError, match=r"task\.json"):
+        load_run(tmp_path / "task.json")
     (tmp_path / "odd.json").write_text("[1", encoding="utf-8")
     with pytest.raises(InputError, match="not valid JSON"):
         load_run(tmp_path / "odd.json")

@@ -257,8 +257,8 @@ def load_run(path: Path) -> AnyRun:
     document = document if isinstance(document, dict) else {}
     if document.get("kind") == "study":
         return Study.load(path)
-    loaders: dict[Any, Callable[[Path], AnyRun]] = {"gate": GateRun.load, "answers": AnswerRun.load}
-    return loaders.get(document.get("task"), RetrievalRun.load)(path)
+    loaders: dict[str, Callable[[Path], AnyRun]] = {"gate": GateRun.load, "answers": AnswerRun.load}
+    return loaders.get(str(document.get("task")), RetrievalRun.load)(path)
 
 
 def comparison_report(
