@@ -167,7 +167,7 @@ def test_a_passage_with_the_id_of_another_is_named(tmp_path: Path) -> None:
     passages = [{**one, "doc_id": "page"} for one in DOCUMENTS]
     (tmp_path / "hits.json").write_text(json.dumps([*passages, passages[0]]), encoding="utf-8")
     words = ("check", "Where is Mara?", "--preset", "fast", "--hits", tmp_path / "hits.json")
-    note = "Not read: 1 of the hits, with the id of an earlier hit and another text (first 'page')"
+    note = "Not read: 1 hit with the id of an earlier hit and another text, the first 'page'"
     assert note in suffice(*words).output
     (tmp_path / "hits.json").write_text(json.dumps(["One.", "Two.", "Two."]), encoding="utf-8")
     assert "Not read" not in suffice(*words).output

@@ -315,17 +315,3 @@ def test_hits_that_are_not_read_are_said() -> None:
     assert normalize_hits(ASKED, iter(hits), k=2).notes == (
         "Only the first 2 distinct hits were read.",
     )
-
-
-def test_a_passage_with_the_id_of_another_is_counted() -> None:
-    hits = [
-        ("page", "Ada wrote."),
-        ("page", "Babbage built."),
-        ("page", "Ada wrote."),
-        ("x", "Ada wrote."),
-    ]
-    found = normalize_hits("Who?", [*hits, {"id": "page"}])
-    assert [one.text for one in found.documents] == ["Ada wrote."]
-    assert found.unread == ("page",)
-    assert found.notes[0].startswith("Not read: 1 of the hits")
-    assert normalize_hits("Who?", ["One.", "Two.", "Two."]).notes == ()

@@ -97,7 +97,7 @@ def test_a_passage_with_the_id_of_another_is_named(client: TestClient) -> None:
     hits = [{"doc_id": "page", "text": "Ada wrote."}, {"doc_id": "page", "text": "Babbage built."}]
     for some, said in ((hits, True), (hits[:1] * 2, False)):
         found = client.post("/v1/check", json={"question": BRIDGE, "hits": some}).json()["data"]
-        assert any("Not read: 1 of the hits" in note for note in found["notes"]) is said
+        assert any("Not read: 1 hit" in note for note in found["notes"]) is said
 
 
 def test_checks_that_come_together_get_their_own_verdicts(client: TestClient) -> None:

@@ -41,29 +41,6 @@ WORKERS = {"ProcessPoolExecutor", "exit_with_parent", "get_context", "worker_poo
 SPOKEN_NAMES = {"hint", "message", "problem"}  # variables that hold a part of an error
 # Changes that cannot have changed a figure: module, code before, code now.
 SAME_FIGURES = (
-    # counts hits that were left out before, too, for a note
-    (
-        "suffice.gate.hits",
-        "    cut: bool = False",
-        "    cut: bool = False\n    unread: tuple[DocId, ...] = ()",
-    ),
-    (
-        "suffice.gate.hits",
-        "    cut = False\n",
-        "    cut, unread = False, list[DocId]()\n",
-    ),
-    (
-        "suffice.gate.hits",
-        "document.doc_id)\n            continue\n",
-        'document.doc_id)\n            if document.text not in ("", found[first].text):\n'
-        "                unread.append(first)\n            continue\n",
-    ),
-    (
-        "suffice.gate.hits",
-        '    return NormalizedHits(Evidence(Question("", question), tuple(kept), found), duplicates, cut)\n',
-        '    evidence = Evidence(Question("", question), tuple(kept), found)\n'
-        "    return NormalizedHits(evidence, duplicates, cut, tuple(unread))\n",
-    ),
     (  # differs only in a corpus that names nothing, where the first one failed
         "suffice.retrieval.candidate_pool",
         "rare = np.flatnonzero((numbers >= 0) & (self.links.rarity[numbers] >= RARE_NAME))",
@@ -298,8 +275,6 @@ def _without_wording(tree: ast.Module) -> ast.Module:
             node
         ):
             node.body = node.body[1:]
-        if isinstance(node, ast.FunctionDef) and node.name == "notes":
-            node.body = []  # sentences for people
         if _speaks(node):
             for inner in ast.walk(node):
                 _drop_wording(inner)
@@ -328,10 +303,12 @@ def _starts_workers(node: ast.AST) -> bool:
 
 
 def _speaks(node: ast.AST) -> bool:
-    """Whether the texts in this are for people only: an error, or a part of one."""
+    """Whether this makes only sentences for people: an error, or the notes of a verdict."""
     if isinstance(node, ast.Assign):
         return all(isinstance(one, ast.Name) and one.id in SPOKEN_NAMES for one in node.targets)
-    return isinstance(node, ast.Raise)
+    return isinstance(node, ast.Raise) or (
+        isinstance(node, ast.FunctionDef) and node.name == "notes"
+    )
 
 
 def _drop_wording(node: ast.AST) -> None:

@@ -150,6 +150,7 @@ def load(path):
     assert parse_module(before.replace("not path", "path")) != parse_module(before)
     notes = 'def notes(count):\n    return f"{count} were cut" if count else ""\n'
     assert parse_module(notes.replace("cut", "left out")) == parse_module(notes)
+    assert parse_module(notes.replace("if count", "if count > 1")) != parse_module(notes)
 
 
 def test_where_work_is_done_does_not_make_a_run_older() -> None:
@@ -198,8 +199,9 @@ def test_a_statement_that_moved_does_not_make_a_run_older() -> None:
 
 
 def test_a_change_that_cannot_change_a_figure_is_still_in_the_code() -> None:
-    for module, _, now in SAME_FIGURES:
+    for module, before, now in SAME_FIGURES:
         text = (ROOT / "src" / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
+        assert before not in text, module
         assert all(line.strip() in text for line in now.splitlines()), module
 
 

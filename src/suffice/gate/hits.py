@@ -67,7 +67,6 @@ class NormalizedHits:
     evidence: Evidence
     duplicates: Mapping[DocId, tuple[DocId, ...]] = field(default_factory=dict)
     cut: bool = False  # there were more
-    unread: tuple[DocId, ...] = ()  # of hits with the id of an earlier one and another text
 
     @property
     def question(self) -> str:
@@ -97,16 +96,7 @@ class NormalizedHits:
             f"No text came with {blank:,} of {count:,} hits: give each hit its text "
             "(in Python also documents=, on the command line --library)."
         )
-        first = "".join(self.unread[:1])
-        same_id = (
-            f"Not read: {len(self.unread):,} of the hits, with the id of an earlier hit and "
-            f"another text (first {first!r:.200}). Give each passage its own id, or none."
-        )
-        found = (
-            (f"Only the first {count:,} distinct hits were read.", self.cut),
-            (no_text, blank),
-            (same_id, self.unread),
-        )
+        found = ((f"Only the first {count:,} distinct hits were read.", self.cut), (no_text, blank))
         return tuple(sentence for sentence, is_so in found if is_so)
 
     def stands_for(self, doc_id: DocId) -> tuple[DocId, ...]:
@@ -135,7 +125,7 @@ def normalize_hits(
     found: dict[DocId, Document] = {}
     by_text: dict[str, DocId] = {}
     duplicates: dict[DocId, tuple[DocId, ...]] = {}
-    cut, unread = False, list[DocId]()
+    cut = False
     for place, hit in enumerate(islice(hits, MAX_HITS), start=1):
         if cut := k is not None and len(kept) >= k:
             break
@@ -143,15 +133,12 @@ def normalize_hits(
         first = document.doc_id if document.doc_id in found else by_text.get(document.text)
         if first is not None:
             duplicates[first] = (*duplicates.get(first, ()), document.doc_id)
-            if document.text not in ("", found[first].text):
-                unread.append(first)
             continue
         kept.append(one)
         found[document.doc_id] = document
         if document.text:
             by_text[document.text] = document.doc_id
-    evidence = Evidence(Question("", question), tuple(kept), found)
-    return NormalizedHits(evidence, duplicates, cut, tuple(unread))
+    return NormalizedHits(Evidence(Question("", question), tuple(kept), found), duplicates, cut)
 
 
 def unpack_pair(pair: Any) -> tuple[Any, Any, Any]:
