@@ -39,26 +39,6 @@ SHOWING = (
 OTHERS = ("suffice.datasets.folder", "suffice.evaluation.worker_pool")
 WORKERS = {"ProcessPoolExecutor", "exit_with_parent", "get_context", "worker_pool"}
 SPOKEN_NAMES = {"hint", "message", "problem"}  # variables that hold a part of an error
-# Changes that cannot have changed a figure: module, code before, code now.
-SAME_FIGURES = (
-    (  # differs only in a corpus that names nothing, where the first one failed
-        "suffice.retrieval.candidate_pool",
-        "rare = np.flatnonzero((numbers >= 0) & (self.links.rarity[numbers] >= RARE_NAME))",
-        "known = np.flatnonzero(numbers >= 0)\n"
-        "            rare = known[self.links.rarity[numbers[known]] >= RARE_NAME]",
-    ),
-    (  # reads answers from a user's file, which no study does
-        "suffice.evaluation.answers",
-        'name = value.get("question_id") or value.get("query") or value.get("question")\n'
-        '        answer = value.get("model_answer", value.get("answer"))\n',
-        'named = (value.get(one) for one in ("question_id", "query", "question"))\n'
-        '        name = next((one for one in named if one not in (None, "")), None)\n'
-        "        name = str(name) if type(name) is int else name\n"
-        '        answer = value.get("model_answer", value.get("answer"))\n'
-        '        if isinstance(name, str) and answer is None and "answer" in value:\n'
-        "            continue\n",
-    ),
-)
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
 MAX_COMPARED = 20  # modules; if more changed, statements that only moved make no difference
@@ -397,21 +377,13 @@ def _changed_at(commit: str) -> set[str]:
     )
 
 
-def _with_same_figures(path: str, text: str) -> str:
-    """An old module with the changes that cannot have changed a figure."""
-    for module, before, now in SAME_FIGURES:
-        if module == _module(path):
-            text = text.replace(before, now)
-    return text
-
-
 def _module(path: str) -> str:
     parts = Path(path).with_suffix("").parts[1:]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _old_texts(commit: str, paths: list[str]) -> Iterator[str | None]:
-    """The files as they were at a commit, but for SAME_FIGURES; None where there was none."""
+    """The files as they were at a commit; None where there was none."""
     asked = "".join(f"{commit}:{path}\n" for path in paths)
     done = subprocess.run(
         ["git", "cat-file", "--batch"],
@@ -421,13 +393,13 @@ def _old_texts(commit: str, paths: list[str]) -> Iterator[str | None]:
         input=asked.encode(),
     )
     rest = done.stdout
-    for path in paths:
+    for _ in paths:
         head, _, rest = rest.partition(b"\n")
         if head.endswith(b"missing"):
             yield None
             continue
         size = int(head.rpartition(b" ")[2])
-        yield _with_same_figures(path, rest[:size].decode("utf-8"))
+        yield rest[:size].decode("utf-8")
         rest = rest[size + 1 :]
 
 

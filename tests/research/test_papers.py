@@ -11,7 +11,6 @@ import pytest
 from docs.generators import freshness, measure
 from docs.generators.freshness import (
     MARK,
-    SAME_FIGURES,
     STORED_RUNS,
     changed_modules,
     changed_since,
@@ -196,13 +195,6 @@ def test_a_statement_that_moved_does_not_make_a_run_older() -> None:
     assert {"b", "d"} <= changed_modules(before, other)  # the same name for something else
     assert changed_modules(before, {**moved, "c": "K = 4\n"}) >= {"a", "b"}
     assert "b" in changed_modules(before, {**moved, "b": "import_all()\n" + moved["b"]})
-
-
-def test_a_change_that_cannot_change_a_figure_is_still_in_the_code() -> None:
-    for module, before, now in SAME_FIGURES:
-        text = (ROOT / "src" / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
-        assert before not in text, module
-        assert all(line.strip() in text for line in now.splitlines()), module
 
 
 def test_no_study_reads_a_folder_of_own_files() -> None:
