@@ -197,6 +197,16 @@ def test_a_statement_that_moved_does_not_make_a_run_older() -> None:
     assert "b" in changed_modules(before, {**moved, "b": "import_all()\n" + moved["b"]})
 
 
+def test_a_reviewed_change_ages_no_run_until_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "suffice.retrieval.corpus"
+    now = freshness._digest((ROOT / "src/suffice/retrieval/corpus.py").read_text("utf-8"))
+    monkeypatch.setattr(freshness, "_old_texts", lambda *_: iter(["x = 1\n"]))
+    then = freshness._digest("x = 1\n")
+    for digest, reviewed in ((now, [module]), ("0" * 12, [])):
+        monkeypatch.setattr(freshness, "REVIEWED", {module: (then, digest, "why")})
+        assert freshness.reviewed_since("0" * 40, module) == reviewed
+
+
 def test_no_study_reads_a_folder_of_own_files() -> None:
     for folder in ("research/suffice_research", "src/suffice/evaluation", "docs/generators"):
         for path in (ROOT / folder).rglob("*.py"):
