@@ -76,7 +76,8 @@ def measure_gate(data: Path, work: Path) -> None:
     }
     for preset, more in left_as_it_is.items():
         made = work / f"{preset}.json"
-        run_command(models.gate_command(preset), data, *more, "--study", str(made))
+        stored = models.stored_study(f"gate-{preset}")
+        run_command(models.gate_command(preset, stored), data, *more, "--study", str(made))
         store_study(made, models.gate_path(preset))
     for name in models.STUDY_MODULES:
         if (stored := models.stored_study(name)) is not None:

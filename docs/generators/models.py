@@ -98,6 +98,8 @@ def gate_command(preset: str, study: Study | None = None) -> str:
     """What measures the gate; that of `standard` makes it, too."""
     module, judged = ("gate", JUDGED) if preset == STANDARD else ("fast_study", fast_study.JUDGED)
     chosen = _options({"questions": QUESTIONS[preset], "judged": judged}, study)
+    if preset == STANDARD:
+        chosen += " --shipped"  # gates of one data set take an hour more
     return f"python -m suffice_research.training.{module} --data $DATA{chosen} --study docs/results/runs/gate-{preset}.json"
 
 
