@@ -9,7 +9,14 @@ import pytest
 
 from suffice.errors import InputError
 from suffice.types import Document
-from suffice_research.grade.readings import draw, main, summary, wilson
+from suffice_research.grade.readings import (
+    FOLDER,
+    draw,
+    draw_questions,
+    main,
+    summary,
+    wilson,
+)
 
 TEAMS = [
     Document(
@@ -36,6 +43,20 @@ def test_the_kept_readings_are_forty_of_each_corpus(capsys: pytest.CaptureFixtur
     assert all(row["right"] + row["vague"] + row["wrong"] == 40 for row in found.values())  # type: ignore[operator]
     assert main(["show", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == found
+
+
+def test_every_draw_of_questions_is_forty_with_a_reason_for_each_that_is_not_right() -> None:
+    found = summary(what="questions")
+    assert {name.rpartition("-")[0] for name in found} == set(summary())
+    for path in FOLDER.glob("questions-*.jsonl"):
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        assert len({record["question_id"] for record in records}) == len(records) == 40
+        assert all((record["verdict"] == "right") == (record["why"] == "") for record in records)
+
+
+def test_another_seed_draws_other_questions() -> None:
+    sheets = [draw_questions(TEAMS, 3, seed=seed) for seed in (1, 2, 1)]
+    assert sheets[0] == sheets[2] != sheets[1]
 
 
 def test_an_unknown_verdict_is_named(tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ def draw_questions(
             record.value
             for record in read_json_records(Path(place) / "made/questions.jsonl", BadRecords())
         ]
+    print(f"drawn from {len(made)} valid questions", file=sys.stderr)
     drawn = seeded_order(made, lambda one: f"read {one['question_id']}", seed)[:count]
     names = ("question_id", "kind", "question", "answer", "gold", "path")
     return [{name: one[name] for name in names} | {"verdict": "", "why": ""} for one in drawn]
@@ -122,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     drawing.add_argument("corpus", choices=list(CORPORA))
     drawing.add_argument("--data", type=Path, default=Path("../shared/data"))
     drawing.add_argument("--count", type=int, default=COUNT)
+    drawing.add_argument("--seed", type=int, default=SEED)
     showing = commands.add_parser("show", help="count the readings")
     showing.add_argument("--json", action="store_true")
     drawing.add_argument("--what", choices=WHAT, default=WHAT[0])
@@ -130,7 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if chosen.command == "draw":
             write = draw if chosen.what == WHAT[0] else draw_questions
-            for record in write(CORPORA[chosen.corpus](chosen.data), chosen.count):
+            documents = CORPORA[chosen.corpus](chosen.data)
+            for record in write(documents, chosen.count, seed=chosen.seed):
                 print(json.dumps(record, ensure_ascii=False))
             return 0
         found = summary(what=chosen.what)

@@ -119,7 +119,8 @@ def _left_out(
         place = wording.pick([str(at) for at in range(len(facts))], f"{claim.claim_id} {other}")
         one = facts[int(place)]
         before = re.sub(r"\b(?:the|an?) $", "", before)
-        before = before.replace(name, wording.name(title, kind_word=False), 1)
+        shown = wording.name(title, kind_word=False).removeprefix("the ")  # the claim has its own
+        before = before.replace(name, shown, 1)
         link = ("who " if pages.kind(other) == "person" else "that ") if one.clause else ""
         article = "an" if noun[0] in "aeiou" else "a"
         question = f"{before}{article} {noun} {link}{one.clause or one.words}?"

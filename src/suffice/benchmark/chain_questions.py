@@ -49,12 +49,14 @@ class Wording:
         """A page's name as a question writes it; works get their noun."""
         page = self.pages.by_title.get(title)
         if page is None:
-            return with_article(base_title(title))
+            return with_article(base_title(title), self.pages.terms)
         unique = page.kind not in _WORKS and self.pages.find(base_title(title)) is not None
         shown = base_title(title) if unique else title
         noun = page.noun if page.kind == "book" else page.kind if page.kind in _WORKS else ""
         add = kind_word and noun and noun not in shown.casefold().split()
-        return f"{noun} {shown}" if add else shown
+        if noun:
+            return f"{noun} {shown}" if add else shown
+        return with_article(shown, self.pages.terms, titled=True)
 
     def noun(self, title: str, kind: str = "") -> str:
         """A noun for what a name stands for; "" if unknown."""

@@ -266,6 +266,8 @@ def _compare(one: Triple, other: Triple, facts: Facts) -> GeneratedQuestion | No
     kinds = [wording.noun(it.subject) or wording.pages.kind(it.subject) for it in (one, other)]
     if all(kinds) and kinds[0] != kinds[1]:
         return None
+    if (kind_of(one.subject) == "id") != (kind_of(other.subject) == "id"):  # a basket and GH-3425B
+        return None
     if words.first:
         spans = [_span(triple) for triple in (one, other)]
         if (

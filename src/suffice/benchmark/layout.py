@@ -397,7 +397,9 @@ def _read_footer(subject: str, package: str, date: str, layout: Layout) -> None:
     )
     if versioned:
         layout.facts.append(LayoutFact(subject, "package", versioned["name"], line))
-        layout.facts.append(LayoutFact(subject, "version", versioned["version"], line))
+        # "Linux man-pages 6.03", "X Version 11": not the version of what the page describes.
+        if not re.search(r"man-pages|[Vv]ersion$", versioned["name"]):
+            layout.facts.append(LayoutFact(subject, "version", versioned["version"], line))
     elif not re.fullmatch(r"[\W\d]*", package) and not date_mentions(package):
         layout.facts.append(LayoutFact(subject, "package", package, line))
     if date_mentions(date):

@@ -50,6 +50,14 @@ _UNCLEAR = re.compile(
 )
 
 
+# "last week", "the game": it depends on the article's day and on what it said before.
+_ELSEWHERE = re.compile(
+    r"\b(?:last|next) (?:night|week|weekend|month|year|season|summer|winter|spring|autumn|fall)\b|"
+    r"\bthe (?:game|match|fight|system|device|deal|site|event|show|trial|lawsuit|report|study)"
+    r"(?! (?:of|between|against|that|by)\b)|"
+    r", (?:and|but) (?:[A-Z]|he |she )|"  # "walked off, and Mark Cohen talked to her"
+    r" and (?:[A-Z][\w’'-]+ )+(?:\w+ed|cut|is|was|has|had|will)\b"
+)
 _WEEKDAY = re.compile(rf",? on (?:{'|'.join(WEEKDAYS)})$")  # unclear which week
 # "will cut 400 jobs, its chief executive announced": not the outlet's own words.
 _ATTRIBUTED = re.compile(r", [^,]+ (?:announced|reported|confirmed|claimed|argued|wrote)$")
@@ -290,7 +298,9 @@ def _report(claim: Claim, document: Document, terms: CorpusTerms) -> Triple | No
         return None
     if len(re.findall(r"\d+", rest)) > MAX_NUMBERS or is_past(name.casefold()):
         return None
-    if _UNCLEAR.search(rest) or name.casefold() in FUNCTION_WORDS or name in NO_NAMES:
+    if _UNCLEAR.search(rest) or _ELSEWHERE.search(rest):
+        return None
+    if name.casefold() in FUNCTION_WORDS or name in NO_NAMES:
         return None
     rest = _WEEKDAY.sub("", rest.rstrip("."))
     if not (_names_something(rest) or re.search(r"\d", rest)) or _ATTRIBUTED.search(rest):

@@ -330,6 +330,15 @@ _NO_CLAIM = frozenset(
     "to in at about of so by for as goodbye hello yes no his her its their he she it they this that"
     " these those against with on".split()
 )
+_INDIRECT = re.compile(r" (?:an?|the|his|her|its|their) \w")  # "lent Mirek his saw"
+# "the moon of Saturn with a thick atmosphere" is not the only moon.
+_RESTRICTED = re.compile(r" (?:with|without|that|who|whose|which|where)\b")
+# "covers broken screens, theft and loss", "was called at 9:15 and at 11": not the only object.
+_LISTED = {
+    "phrase": re.compile(r", (?!which|who|where|when|while|but|so|then)[a-z]+(?<!ed)(?<!ing)\b"),
+    "date": re.compile(r" and (?:at|in|on) \d"),
+}
+_LISTED["id"] = _LISTED["phrase"]
 # "its complaints record worsened", "Hasaris Labs' hiring plan was widened"
 _ITS = re.compile(rf"(?:that|:) its (?P<key>{_KEY}) (?P<rest>\S.*)")
 _WHOSE = re.compile(r"(?:['’]s|(?<=s)['’]) (?P<rest>[a-z]\S* .*)")
@@ -484,7 +493,8 @@ def _happening(subject: str, rest: str) -> Iterator[OpenMatch]:
         said = words[at:]
         after = said[1] if len(said) > 1 else ""
         # "was widened" and "rose by 3%" are events; "welcomed the decision" is an act of the mayor.
-        passive = said[0] in _BE and after.endswith(("ed", "en", "t"))
+        named = after in ("called", "named")
+        passive = said[0] in _BE and (after in _PARTICIPLES or after.endswith("ed")) and not named
         alone = said[0] in _ACTIVE and (
             after in _PREPOSITIONS or not after or _ADVERB.match(after) is not None
         )
@@ -656,8 +666,8 @@ def _is_the(
     odd = any(word in _PARTICIPLES or word in _CLAUSE or word.endswith("ing") for word in words)
     if odd or {words[0], words[-1]} & (_EMPTY_NOUNS | _PREPOSITIONS):
         return
-    names, _, kind = object_at(text, match.end(), terms)
-    if len(names) != 1 or kind in ("phrase", *LITERALS):
+    names, end, kind = object_at(text, match.end(), terms)
+    if len(names) != 1 or kind in ("phrase", *LITERALS) or _RESTRICTED.match(text, end):
         return
     phrase = text[match.start() : match.end()].strip()
     if match["article"] == "the " or key in ROLES:
@@ -706,12 +716,15 @@ def _objects(
             return
     if kind == "name" and preposition not in _PREPOSITIONS and re.match(r" to [a-z]", text[stop:]):
         return  # "orders ChatGPT to be blocked"
+    if kind == "name" and preposition not in _PREPOSITIONS and _INDIRECT.match(text, stop):
+        return
     if kind == "name" and preposition in _PLACE_PREPOSITIONS and " and " not in text[end:stop]:
         place = place_at(text, _skip(text, end))
         names = (place.removeprefix("the "),) if place else names[:1]  # "in Paris, France"
+    several = len(names) > 1 or (kind in _LISTED and _LISTED[kind].match(text, stop) is not None)
     for name in names:
         if title_key(name) != title_key(subject) and name not in _DAYS:
-            yield OpenMatch(subject, relation, name, text[start:end].strip(), len(names) > 1)
+            yield OpenMatch(subject, relation, name, text[start:end].strip(), several)
 
 
 _VALUES = (("date", _DATE), ("version", _VERSION), ("amount", _AMOUNT), ("id", _CODE))

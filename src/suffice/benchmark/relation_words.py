@@ -33,6 +33,7 @@ from suffice.benchmark.inflection import (
 from suffice.benchmark.open_relations import LITERALS, is_event
 from suffice.benchmark.stage_protocols import Triple
 from suffice.benchmark.stated_facts import STATED
+from suffice.benchmark.terms import NO_TERMS, CorpusTerms
 from suffice.benchmark.triples import MAX_RELATION_WORDS, RELATIONS, Relation
 from suffice.benchmark.vocabulary import ATTRIBUTES, ROLES
 
@@ -65,6 +66,8 @@ _KIN = frozenset(
     "son daughter child brother sister father mother wife husband grandfather grandmother grandson "
     "granddaughter uncle aunt nephew niece stepfather stepmother".split()
 )
+_HELD_BY_MANY = frozenset("analyst researcher scientist engineer lawyer reporter partner".split())
+_ONE_OF_SEVERAL = re.compile(r"co-|cofounder")
 _MONEY = re.compile(r"^[$€£¥]|\b(?:dollars|euros?|EUR|USD|GBP|pounds)\b")
 _DURATION = re.compile(r"\b(?:second|minute|hour|day|week|month|year|ms)s?$")
 
@@ -109,7 +112,7 @@ def parse_relation(relation: str, phrase: str, object_kind: str) -> Predicate | 
     if not words or len(words) > MAX_RELATION_WORDS or letters is None:
         return None
     first, *tail = words
-    if first.casefold() in _REJECTED or first in _PREPOSITIONS:
+    if first.casefold() in _REJECTED or first in _PREPOSITIONS or first == "best":
         return None
     be, past = _tense(phrase)
     is_tail = all(word in _PREPOSITIONS | _PARTICLES for word in tail)
@@ -191,14 +194,22 @@ def type_noun(name: str, kind: str, pages: PageIndex) -> str:
 _ARTICLE = re.compile(r"(?:the|an?|our|my|his|her|their|its|each|every|all|no)\b", re.IGNORECASE)
 
 
-def with_article(name: str) -> str:
-    """ "the billing service" for a name in lower case; codes get no article."""
+# "University of Tarbek", "Karsa dam"
+_TAKES_ARTICLE = re.compile(
+    r"(?:[A-Z]\w+ )?(?:University|Court|Theatre|Museum|Institute|Ministry|Department|Bank|Republic|"
+    r"Kingdom|Duchy|Gulf|Bay|Strait|Isle) of [A-Z]\w+|"
+    r"[A-Z]\w+ (?:dam|bridge|river|canal|tower|hotel|museum|theatre|ferry|tunnel|mill)"
+)
+
+
+def with_article(name: str, terms: CorpusTerms = NO_TERMS, *, titled: bool = False) -> str:
+    """ "the billing service", and "the Danube" where the text says so; codes get no article."""
     plain = re.fullmatch(r"[a-z]+(?:[ -][a-z]+)*", name) is not None
     plural = name.endswith("s") and not name.endswith(("ss", "us", "is"))
     part = re.match(r"[a-z]+ of \S", name) is not None  # the middle of Budapest
-    if not (plain or part) or plural or _ARTICLE.match(name) or " " not in name:
-        return name
-    return f"the {name}"
+    common = (plain or part) and not plural and " " in name and not titled
+    takes = common or name in terms.definite or _TAKES_ARTICLE.fullmatch(name)
+    return f"the {name}" if takes and not _ARTICLE.match(name) else name
 
 
 _ADVERBIAL = re.compile(
@@ -299,7 +310,7 @@ def _words(one: Predicate, noun: str, kind: str, value: str) -> Relation:
     ask = _noun_asks(one, kind_of) if one.noun else _verb_asks(one, noun, kind_of, value)
     of: tuple[str, ...] = ()
     if one.noun and kind_of not in LITERALS:
-        of = (f"the {one.noun} of X",)
+        of = () if _ONE_OF_SEVERAL.match(one.noun) else (f"the {one.noun} of X",)
     elif noun and kind_of not in LITERALS:
         of = _relative(one, noun)
     first, last = _orders(one, kind_of)
@@ -311,8 +322,14 @@ def _noun_asks(one: Predicate, kind: str) -> tuple[str, ...]:
     noun, be = one.noun, one.be
     if noun.endswith("s") and not noun.endswith(("ss", "us", "is")) and be == "is":
         be = "are"
-    role = {noun, noun.split()[-1]} & (ROLES | _KIN) or (noun.isupper() and noun.endswith("O"))
+    role = {noun, noun.split()[-1]} & (ROLES | _KIN | {"deputy"}) or (
+        noun.isupper() and noun.endswith("O")
+    )
     who = "Who" if kind == "person" or (role and kind in ("", "organisation")) else "What"
+    if noun.split()[-1] in _HELD_BY_MANY:
+        return ()
+    if _ONE_OF_SEVERAL.match(noun):
+        return (f"{who} {be} a {noun} of X?",)
     return (
         f"{who} {be} the {noun} of X?",
         f"{who} {be} X's {noun}?",
@@ -326,7 +343,8 @@ def _verb_asks(one: Predicate, noun: str, kind: str, value: str) -> tuple[str, .
     if acts in _OF_ANYTHING and not kind and not noun and " " not in value:
         return ()  # unclear whether to ask who or what
     if one.agent:
-        return () if kind in LITERALS else _agent_asks(one, noun, kind)
+        who_or_what = not kind and not noun and " " not in value  # "Bosporus"
+        return () if kind in LITERALS or who_or_what else _agent_asks(one, noun, kind)
     # "was X released", "does X support"
     head = f"{one.be} X {one.participle}" if one.participle else f"{one.do} X {one.base}"
     particle = " ".join(word for word in one.rest.split() if word in _PARTICLES)
@@ -357,7 +375,7 @@ def _agent_asks(one: Predicate, noun: str, kind: str) -> tuple[str, ...]:
 
 
 def _date_asks(short: str, preposition: str, value: str) -> tuple[str, ...]:
-    if preposition in ("since", "until", "by", "from"):
+    if preposition in ("since", "until", "by"):
         return (f"{preposition.capitalize()} when {short}?",)
     if preposition not in ("on", "in", "at", ""):
         return ()
@@ -439,7 +457,7 @@ def confirm(triple: Triple, subject: str, value: str) -> str:
     one = _predicate(triple) if triple.relation not in _KEYS and is_clean(triple) else None
     if one is None or (triple.object_kind == "date" and one.verb):
         return ""
-    if len(value.split()) > MAX_CONFIRMED or value.endswith("."):
+    if len(value.split()) > MAX_CONFIRMED or value.endswith(".") or ", " in value:
         return ""
     event = _is_event(triple)
     if triple.object_kind == "thing" and not event and value[:1].islower():
@@ -447,7 +465,8 @@ def confirm(triple: Triple, subject: str, value: str) -> str:
     if event:
         return f"Is it true that the {one.noun} of {subject} {value.removeprefix('the ')}?"
     if one.noun:
-        return f"{one.be.capitalize()} {value} the {one.noun} of {subject}?"
+        article = "a" if _ONE_OF_SEVERAL.match(one.noun) else "the"
+        return f"{one.be.capitalize()} {value} {article} {one.noun} of {subject}?"
     opening = f"{one.be.capitalize()} {subject} {one.participle}"
     if not one.participle:
         opening = f"{one.do.capitalize()} {subject} {one.base}"
@@ -464,6 +483,6 @@ def ask_option(triple: Triple, subject: str) -> tuple[str, str] | None:
     """A question for the command option that does something, and the option."""
     match = re.fullmatch(r"option (-\S+)", triple.relation)
     first, _, rest = triple.object.partition(" ")
-    if match is None or not rest or not is_base(first.casefold()):
+    if match is None or not rest or not is_base(first.casefold()) or first.casefold() == "do":
         return None
     return f"Which option of {subject} do you need to {first.casefold()} {rest}?", match[1]

@@ -30,6 +30,13 @@ _SUBJECT = re.compile(
     r"\b[Tt]he (?P<phrase>[a-z][\w-]+(?: [a-z][\w-]+){1,2}) (?:is|was|are|were|has|had) "
 )
 _POINTING = frozenset("last next previous current following same first second new old only".split())
+# A name, its article, and a word or sign that shows where it ends: not "the Titan sunflower".
+_NAME = re.compile(
+    r"\b(?P<the>[Tt]he )?"
+    r"(?P<name>[A-Z][\w-]{0,40}(?: (?:(?:of|and) (?:the )?)?[A-Z][\w-]{0,40}){0,5})"
+    r"(?=[,.;:!?)’']|$| (?:is|was|are|were|has|had|in|on|at|of|by|and|or|to|from|for|with|which|"
+    r"that|after|before|until|since|as)\b)"
+)
 _HEADING = re.compile(r"^#{1,6} +(?P<text>[^\n#]{3,60})$", re.MULTILINE)
 
 
@@ -37,14 +44,15 @@ _HEADING = re.compile(r"^#{1,6} +(?P<text>[^\n#]{3,60})$", re.MULTILINE)
 class CorpusTerms:
     """Keys of `things` without capitals, `keys` for properties, and all lower-case words (`small`).
 
-    `plurals` are capitalized only at the start of a sentence: "Outsiders" is not a name. `page` is
-    the subject of the sentence being parsed.
+    `plurals` are capitalized only at the start of a sentence: "Outsiders" is not a name. `definite`
+    names mostly stand with "the". `page` is the subject of the sentence being parsed.
     """
 
     things: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
     small: frozenset[str] = frozenset()
     plurals: frozenset[str] = frozenset()
+    definite: frozenset[str] = frozenset()
     page: str = ""
 
 
@@ -55,6 +63,7 @@ def collect_terms(documents: Iterable[Document]) -> CorpusTerms:
     """The vocabulary of these documents."""
     keys, phrases, things = Counter[str](), Counter[str](), set[str]()
     small, opening, inside = set[str](), set[str](), set[str]()
+    articles = Counter[str]()  # how much more often with "the" than without
     texts = 0
     for document in documents:
         texts += 1
@@ -62,6 +71,8 @@ def collect_terms(documents: Iterable[Document]) -> CorpusTerms:
         small.update(_SMALL_WORD.findall(text))
         for match in _PLURAL.finditer(text):
             (opening if match["inside"] is None else inside).add(match["word"])
+        for match in _NAME.finditer(text):
+            articles[match["name"]] += 1 if match["the"] else -1
         inside.add(base_title(document.title))  # "Athens" may be a page
         if ":" in text:
             found = {match["key"].casefold() for match in _LINE_KEY.finditer(text)}
@@ -80,6 +91,7 @@ def collect_terms(documents: Iterable[Document]) -> CorpusTerms:
         frozenset(key for key in properties if all(word in words for word in key.split())),
         frozenset(small),
         frozenset(opening - inside),
+        frozenset(name for name, more in articles.items() if more > 0),
     )
 
 

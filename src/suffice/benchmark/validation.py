@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.inflection import QUESTION_WORDS
-from suffice.benchmark.stage_protocols import GeneratedQuestion, Judgement
-from suffice.benchmark.vocabulary import NATIONALITIES, any_of, base_title
+from suffice.benchmark.open_relations import is_event
+from suffice.benchmark.stage_protocols import GeneratedQuestion, Judgement, Triple
+from suffice.benchmark.vocabulary import NATIONALITIES, ROLES, any_of, base_title
 from suffice.lexicon import MONTHS
 from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.text import title_key, title_words
@@ -39,6 +40,7 @@ _SLIPS = re.compile(
     r"[|`*#<>{}\[\]_]{2}|\s[,;:]|[,;:]\?|\( |[\n\t]|"
     r"(?<!\b[A-Z])(?<!\b[JS]r)(?<!\bInc)(?<!\bLtd)(?<!\bCo)(?<!\bCorp)\.\?"
 )
+_INVERTED = re.compile(r"[A-Z]{2}[A-Z'-]*, [A-Z]")
 _DEMONYMS: dict[str, list[str]] = defaultdict(list)
 for _word, _country in NATIONALITIES.items():
     _DEMONYMS[_country].append(_word)
@@ -105,12 +107,14 @@ class RuleJudge:
         """It is about "it", or about a lower-case name that many documents contain."""
         for path in question.paths:
             name = path.ends[0]
-            if not title_key(name):  # "()"
+            if not title_key(name) or _INVERTED.match(name):  # "()", "HOLT, Mira"
                 return True
             if name in self.pages.by_title:  # film "His Girl Friday"
                 continue
             first = path.triples[0]
             if first.link == "context" and not first.phrase:  # "Rangers", short for one team here
+                return True
+            if self._runs_together(first):
                 return True
             words = name.casefold().split()
             if (
@@ -124,6 +128,16 @@ class RuleJudge:
                 if len(others) >= MAX_NAMING:
                     return True
         return False
+
+    def _runs_together(self, fact: Triple) -> bool:
+        """Whether a role's subject may be two names: "shared with Purdue Ohio State coach ..."."""
+        first, _, rest = title_key(fact.subject).partition(" ")
+        if fact.relation not in ROLES or " " not in rest:
+            return False
+        key = self._key.get(fact.doc_id, "")
+        return min(key.count(f" {part} ") for part in (first, rest)) > key.count(
+            f" {first} {rest} "
+        )
 
     def is_vague(self, question: GeneratedQuestion) -> bool:
         """It refers to something outside itself."""
@@ -186,6 +200,14 @@ class RuleJudge:
         others = self._naming[start] - set(question.doc_ids)
         return any(f" {end} " in self._key[doc_id] for doc_id in others)
 
+    def has_other_outcome(self, question: GeneratedQuestion) -> bool:
+        """Another document names the thing that something happened to, and may say otherwise."""
+        fact = question.paths[0].triples[0]
+        if question.hops > 1 or not is_event(fact.relation, fact.phrase, fact.object):
+            return False
+        others = self._naming[title_key(fact.subject)] - set(question.doc_ids)
+        return any(f" {title_key(fact.relation)} " in self._key[doc_id] for doc_id in others)
+
     def needs_one_document(self, question: GeneratedQuestion) -> bool:
         """A document names a start and the end, or two of the compared things."""
         starts = [title_key(path.ends[0]) for path in question.paths]
@@ -247,6 +269,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("answer in the question", RuleJudge.tells_answer),
     ("fact not in its document", RuleJudge.is_unsupported),
     ("in another document, too", RuleJudge.has_other_source),
+    ("perhaps otherwise in another document", RuleJudge.has_other_outcome),
     ("a detour past a document", RuleJudge.has_detour),
     ("answerable from one document", RuleJudge.needs_one_document),
 )
