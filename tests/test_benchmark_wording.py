@@ -10,6 +10,7 @@ import pytest
 from suffice.benchmark.chain_questions import Wording
 from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
 from suffice.benchmark.fact_questions import Facts, write_fact_comparisons
+from suffice.benchmark.inflection import with_indefinite_article
 from suffice.benchmark.knowledge_graph import build_graph
 from suffice.benchmark.open_relations import OpenMatch, open_relations
 from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
@@ -207,3 +208,8 @@ def test_a_report_is_asked_for_only_if_it_stands_alone(
     records = read_json_records(tmp_path / "made/questions.jsonl", BadRecords())
     found = [one.value["question"] for one in records]
     assert any("according to the ledger" in text.casefold() for text in found) is asked
+
+
+@pytest.mark.parametrize("phrase", ["a university", "an umbrella", "an orchestra", "a company"])
+def test_the_article_follows_the_sound(phrase: str) -> None:
+    assert with_indefinite_article(phrase.split()[1]) == phrase

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from suffice.benchmark.chain_questions import Wording, make_question
 from suffice.benchmark.claims import PageIndex
+from suffice.benchmark.inflection import with_indefinite_article
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.triples import get_relation
@@ -122,8 +123,7 @@ def _left_out(
         shown = wording.name(title, kind_word=False).removeprefix("the ")  # the claim has its own
         before = before.replace(name, shown, 1)
         link = ("who " if pages.kind(other) == "person" else "that ") if one.clause else ""
-        article = "an" if noun[0] in "aeiou" else "a"
-        question = f"{before}{article} {noun} {link}{one.clause or one.words}?"
+        question = f"{before}{with_indefinite_article(noun)} {link}{one.clause or one.words}?"
         if base_title(other) not in question:  # otherwise the question names the page elsewhere
             mention = Triple(title, MENTIONS, other, claim.doc_id, claim.claim_id)
             path = ReasoningPath((mention, one.fact))

@@ -1,4 +1,4 @@
-"""Forms of English verbs, from spelling rules and a table of irregular verbs.
+"""Forms of English verbs, from spelling rules and a table of irregular verbs; articles.
 
 Questions need the base form ("When did it open?"), and the present or past tense of a verb that the
 text has in the passive ("Who led it?").
@@ -104,3 +104,8 @@ def past_tense(base: str) -> str:
     if base.endswith("y") and base[-2:-1] not in "aeiou":
         return f"{base[:-1]}ied"
     return f"{base}ed"
+
+
+def with_indefinite_article(noun: str) -> str:
+    """ "an orchestra", but "a university"."""
+    return f"{'an' if re.match('[aeio]|u(?!ni)', noun) else 'a'} {noun}"
