@@ -76,8 +76,9 @@ class Facts:
         subject = kind_of(triple.subject, self.wording.pages.kind(triple.subject))
         # A name of unknown kind may be a person's: "Logan Cooke".
         among_people = {subject, triple.object_kind} <= {"person", ""}
-        verb = bool(triple.phrase) and not is_functional(triple.relation, triple.object_kind)
-        return among_people and verb
+        # "Rehan is replaced by Mills" is functional, but for a moment only.
+        lasting = is_functional(triple.relation, triple.object_kind) and "by" not in triple.relation
+        return among_people and bool(triple.phrase) and not lasting
 
     @cached_property
     def by_subject(self) -> Mapping[str, list[Triple]]:

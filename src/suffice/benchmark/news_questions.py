@@ -12,7 +12,7 @@ asks about everything it repeats: its evidence is complete only with every repor
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 
@@ -34,8 +34,10 @@ from suffice.types import DocId, Document
 MAX_CLAIM_WORDS = 30
 MAX_PARTNERS = 4  # facts of the same subject paired with each fact
 MAX_REPORTS, MIN_REPORT_WORDS, MAX_REPORT_WORDS = 4, 6, 26
+MAX_TOPIC_SHARE = 0.1  # of the reports: a word in more of them is no topic
 MAX_NUMBERS = 2  # more numbers are a live score
 NO_NAMES = frozenset((*MONTHS, *WEEKDAYS, *NATIONALITIES))
+_TOPIC = re.compile(r"\b[a-z]{4,}\b")
 _AUXILIARIES = frozenset("is was are were has have had will".split())
 _SPEECH = frozenset("said says told tells added adds noted notes explained explains".split())
 _OF_COMPANIES = frozenset(
@@ -56,7 +58,8 @@ _ELSEWHERE = re.compile(
     r"\bthe (?:game|match|fight|system|device|deal|site|event|show|trial|lawsuit|report|study)"
     r"(?! (?:of|between|against|that|by)\b)|"
     r", (?:and|but) (?:[A-Z]|he |she )|"  # "walked off, and Mark Cohen talked to her"
-    r" and (?:[A-Z][\w’'-]+ )+(?:\w+ed|cut|is|was|has|had|will)\b"
+    r" and (?:[A-Z][\w’'-]+ )+(?:\w+ed|came|cut|went|took|made|got|gave|ran|won|lost|hit|is|was|"
+    r"has|had|will)\b"
 )
 _WEEKDAY = re.compile(rf",? on (?:{'|'.join(WEEKDAYS)})$")  # unclear which week
 # "will cut 400 jobs, its chief executive announced": not the outlet's own words.
@@ -243,10 +246,16 @@ def _write_reports(
 def _related(
     reports: Sequence[Triple], kinds: Mapping[str, str], by_id: Mapping[DocId, Document], seed: int
 ) -> Iterator[tuple[Triple, Triple, Triple]]:
-    """Three reports on similar subjects in one category: two to ask about, one as a distractor."""
-    groups: dict[tuple[str, str], list[Triple]] = defaultdict(list)
-    for one in reports:
-        groups[by_id[one.doc_id].category or "", kinds[one.subject]].append(one)
+    """Three reports in one category that share a word: two to ask about, one as a distractor."""
+    words = {one: set(_TOPIC.findall(one.object)) - FUNCTION_WORDS for one in reports}
+    counts = Counter(word for some in words.values() for word in some)
+    most = len(words) * MAX_TOPIC_SHARE  # "confirmed" may be in every report
+    groups: dict[tuple[str, str, str], list[Triple]] = defaultdict(list)
+    for one, some in words.items():
+        for word in some:
+            if counts[word] <= most:
+                category = by_id[one.doc_id].category or ""
+                groups[category, kinds[one.subject], word].append(one)
     for key in sorted(groups):
         order = seeded_order(groups[key], lambda one: f"both {fact_key(one)}", seed)
         for one, other, third in zip(order, order[1:], order[2:]):

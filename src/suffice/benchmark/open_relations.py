@@ -373,7 +373,8 @@ def _roles(text: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
         place = _without_openers(match["place"].removesuffix("'s").removesuffix("’s"))
         person = kind_of(match["name"]) in ("person", "") and not match["former"]
         if person and place and not _is_common(place, terms):
-            yield OpenMatch(place, _lowered(match["role"]), match["name"], match["role"])
+            name = re.sub(r"['’]s?$", "", match["name"])
+            yield OpenMatch(place, _lowered(match["role"]), name, match["role"])
 
 
 def _is_common(place: str, terms: CorpusTerms) -> bool:

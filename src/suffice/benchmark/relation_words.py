@@ -128,6 +128,10 @@ def parse_relation(relation: str, phrase: str, object_kind: str) -> Predicate | 
     dated = object_kind == "date" and not tail
     if is_tail and is_participle(first) and (tail or dated):
         be = be or ("was" if past or dated else "is")
+        if "been" in phrase.split() and rest == "to":  # "has been moved to": what was it moved to?
+            be = "was"
+        if first == "maintained":  # "Maintained by" of a manual page is true still
+            be = "is"
         return Predicate(be=be, participle=first, rest=rest)
     if words[-1] in _PREPOSITIONS:
         article = re.search(rf"\b(an?) {re.escape(relation)}$", phrase)
@@ -243,8 +247,9 @@ def is_clean(triple: Triple) -> bool:
 # ---------------------------------------------------------------------------------- the questions
 
 
-# "The same of its text", "The third.": only the row above tells what is meant.
-_POINTS_BACK = re.compile(r"The same\b|Its\b|The \w+\.?$")
+# "The same of its text", "The third.", "The best such": only the row above tells what is meant.
+_POINTS_BACK = re.compile(r"The same\b|Its\b|The \w+\.?$|.*\bsuch\b")
+_NO_PURPOSE = frozenset("By Some If When Takes See Note Like".split())  # opens a remark
 
 
 def words_of(triple: Triple, pages: PageIndex) -> Relation:
@@ -264,11 +269,7 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
     if _is_count(triple):
         return Relation(object="amount", ask=(f"How many {triple.relation} does X have?",))
     if match := re.fullmatch(r"option (-\S+)", triple.relation):
-        if not re.match(r"[A-Za-z]", triple.object) or triple.object[-1] in "-‐,":
-            return _NONE  # a fragment of its line
-        flag = match[1]
-        ask = (f"What does the option {flag} of X do?", f"What does {flag} do in X?")
-        return Relation(ask=(*ask, f"What is the option {flag} of X for?"))
+        return Relation(ask=_option_asks(match[1], triple.object))
     one = _predicate(triple) if is_clean(triple) else None
     if one is None:
         return _NONE
@@ -278,6 +279,17 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
         return Relation(ask=asks if what else ())
     noun = type_noun(triple.object, triple.object_kind, pages)
     return _words(one, noun, triple.object_kind, triple.object)
+
+
+def _option_asks(flag: str, text: str) -> tuple[str, ...]:
+    """Questions for what the option of a command does, from its line in the manual."""
+    first = text.partition(" ")[0]
+    if not first[:1].isalpha() or not first.isascii() or text[-1] in "-‐," or first in _NO_PURPOSE:
+        return ()  # a fragment of its line, or a remark
+    what_for = f"What is the option {flag} of X for?"
+    if not is_base(first.casefold()) and not is_third_person(first.casefold()):
+        return (what_for,)
+    return (f"What does the option {flag} of X do?", f"What does {flag} do in X?", what_for)
 
 
 def _is_count(triple: Triple) -> bool:
