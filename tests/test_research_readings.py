@@ -70,3 +70,11 @@ def test_the_interval_of_a_share_holds_it() -> None:
     assert (round(low, 3), round(high, 3)) == (0.709, 0.929)
     assert wilson(0, 0) == (0.0, 1.0)
     assert wilson(40, 40)[1] == 1.0
+
+
+@pytest.mark.parametrize("wrong", [("--seed", "-1"), ("--count", "0")])
+def test_a_draw_with_wrong_numbers_is_refused(
+    wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["draw", "handbook", *wrong])
+    assert "--seed must be 0 or more" in capsys.readouterr().err

@@ -122,6 +122,23 @@ def test_a_deep_reader_has_the_trained_layers_where_the_base_has_them():
     assert found == dict(zip(names, trained.values(), strict=True))
 
 
+def test_a_deep_reader_may_be_trained_on():
+    deep = {"pair.4.up.bias": 0, "pair.6.up.bias": 1}
+    assert reader_training.at_base_layers(deep) == deep
+
+
+def test_a_file_that_is_no_state_ends_before_the_training(packed, tmp_path):
+    state = tmp_path / "state.pt"
+    state.write_text("not a state")
+    options = {"steps": 1, "windows": 8, "rate": 1e-3, "seed": 0, "limit_s": 1.0, "workers": 0}
+    model = Reader(Shape(hidden=24, heads=2, inner=32, pair=1, joint=1))
+    with pytest.raises(SystemExit, match=r"state\.pt is not the state"):
+        reader_training.train(model, Pack(packed), **options, state=state)
+    new = tmp_path / "new" / "state.pt"  # a folder that is not there costs no training
+    reader_training.train(model, Pack(packed), **options, state=new)
+    assert new.is_file()
+
+
 def test_a_training_in_several_calls_is_that_of_one(packed, tmp_path):
     def trained(calls: int, limit_s: float, state=None):
         for _ in range(calls):  # each starts anew, and goes on from the state

@@ -131,6 +131,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "draw":
+            if chosen.seed < 0 or chosen.count < 1:
+                raise InputError("--seed must be 0 or more, --count 1 or more")
             write = draw if chosen.what == WHAT[0] else draw_questions
             documents = CORPORA[chosen.corpus](chosen.data)
             for record in write(documents, chosen.count, seed=chosen.seed):

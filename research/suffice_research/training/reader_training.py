@@ -325,12 +325,18 @@ def _optimiser(model: Reader, rate: float) -> torch.optim.AdamW:
 
 def _continue(model: Reader, optimiser: torch.optim.AdamW, state: Path | None) -> tuple[int, float]:
     """The steps and seconds that an earlier call took, whose weights are loaded."""
-    if state is None or not state.exists():
+    if state is None:
         return 0, 0.0
-    held = torch.load(state, map_location=DEVICE, weights_only=True)
-    model.load_state_dict(held["model"])
-    optimiser.load_state_dict(held["optimiser"])
-    return held["steps"], held["seconds"]
+    state.parent.mkdir(parents=True, exist_ok=True)  # now: at the end it would cost the training
+    if not state.exists():
+        return 0, 0.0
+    try:
+        held = torch.load(state, map_location=DEVICE, weights_only=True)
+        model.load_state_dict(held["model"])
+        optimiser.load_state_dict(held["optimiser"])
+        return held["steps"], held["seconds"]
+    except Exception as error:  # torch raises many kinds
+        raise SystemExit(f"{state} is not the state of this training: {error}") from error
 
 
 def _leave(
@@ -426,6 +432,8 @@ def weights_of(paths: Sequence[Path]) -> dict[str, Tensor]:
 
 def at_base_layers(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights of a reader under the names of a deep one, where layer n is that of the base."""
+    if f"pair.{len(PAIR)}.up.bias" in weights:  # it is a deep one
+        return dict(weights)
     found = {}
     for name, one in weights.items():
         stage, _, rest = name.partition(".")
