@@ -1,6 +1,7 @@
 """The reader learns from the lists that a teacher has read, and from no others by mistake."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,7 +131,7 @@ def test_a_deep_reader_may_be_trained_on():
 def test_a_file_that_is_no_state_ends_before_the_training(packed, tmp_path):
     state = tmp_path / "state.pt"
     state.write_text("not a state")
-    options = {"steps": 1, "windows": 8, "rate": 1e-3, "seed": 0, "limit_s": 1.0, "workers": 0}
+    options: Any = {"steps": 1, "windows": 8, "rate": 1e-3, "seed": 0, "limit_s": 1.0, "workers": 0}
     model = Reader(Shape(hidden=24, heads=2, inner=32, pair=1, joint=1))
     with pytest.raises(SystemExit, match=r"state\.pt is not the state"):
         reader_training.train(model, Pack(packed), **options, state=state)
