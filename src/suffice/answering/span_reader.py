@@ -193,16 +193,19 @@ def _values_differ(one: str, other: str) -> bool:
 
 
 def _choices(question: str) -> tuple[str, ...]:
-    """The two choices that a question offers; none if they cannot be identified."""
+    """The two choices that a question offers; none if they are not names: "the founder of A" is
+    offered, and the answer is who that is.
+    """
     found = two_choices(" ".join(question.split()))
-    return found[1:] if found else ()
+    offered = found[1:] if found else ()
+    return offered if all(one[:1].isupper() or len(one.split()) < 4 for one in offered) else ()
 
 
 def _is_one_of(said: str, choices: Sequence[str]) -> bool:
     """Whether an answer shares more words with one choice than with the other."""
     words = set(tokens(said))
-    shared = {len(words.intersection(tokens(one))) for one in choices}
-    return len(shared) > 1
+    offered = [set(tokens(one)) for one in choices]
+    return len({len(words & one) / max(len(one), 1) for one in offered}) > 1
 
 
 def _citation(passage: Passage, start: int) -> Citation:
@@ -217,6 +220,8 @@ def _citation(passage: Passage, start: int) -> Citation:
 
 def _whole_name(answer: str, sentence: str) -> str:
     """The full name that contains the answer: "Ermengarde of Tours" for "Ermengarde"."""
+    if " " in answer:
+        return answer
     whole = (one.text for one in find_spans(sentence, AnswerType.PERSON))
     return next((one for one in whole if one.startswith(f"{answer} ")), answer)
 
