@@ -165,9 +165,12 @@ def parse_plan(question: str, answer: Mapping[str, Any] | None, *, kind: str) ->
         if not step.depends_on and words.isdisjoint(tokens(step.text)):
             raise InputError(f"step {number} has no word of the question")
     plan = build_plan(question, steps, kind=kind, by="model")
-    # A plan for "when" that ends with a name does not answer the question.
+    # A plan for "when" that ends with a name does not answer the question. THING may be anything.
     wanted, given = expected_answer_type(question), plan.steps[-1].answer_type
-    if wanted is not given and (wanted in _EXACT or (given in _EXACT and wanted in _NAMED)):
+    clash = (wanted in _EXACT and given is not AnswerType.THING) or (
+        given in _EXACT and wanted in _NAMED
+    )
+    if wanted is not given and clash:
         raise InputError(f"the last step asks for a {given}, the question for a {wanted}")
     return plan
 
