@@ -84,6 +84,7 @@ STATED, UNKNOWN, CONTRADICTED = Agreement
         ("How much is reimbursed for meals?", "Meals are reimbursed up to 40 euros a day.", "40 euros", STATED),
         ("When did Ada die?", "Ada died in 1901.", "1901", STATED),
         ("Which port does Marten listen on by default?", "By default Marten does its work on port 80.", "port 80", UNKNOWN),
+        ("Which version of postgres does the shop use?", "We moved the shop to postgres 16.", "16", UNKNOWN),
         ("", "Mary taught Ada.", "Mary", UNKNOWN),
         ("Who taught Ada?", "", "Mary", UNKNOWN),
         ("Who taught " + "Ada " * 5000 + "?", "Mary taught Ada. " * 2000, "Mary", UNKNOWN),

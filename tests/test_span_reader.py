@@ -37,6 +37,18 @@ def test_an_answer_cites_the_sentence_it_stands_in() -> None:
     assert (judged.confidence, judged.support, judged.by) == (0.9, Support.ATTRIBUTABLE, "reader")
 
 
+def test_an_answer_has_no_half_of_a_pair_of_marks_and_no_words_after_a_full_name() -> None:
+    def answer(said: str, kind: AnswerType, text: str) -> str | None:
+        passage = Passage("doc", "", (text,))
+        return finds(said, 0, text.index(said)).read("What is asked?", kind, [passage]).answer
+
+    command, name = "Roll back with `make rollback`.", "It was Karen Fairchild of Little Town."
+    assert answer("make rollback`", AnswerType.THING, command) == "make rollback"
+    assert answer("with `make rollback`", AnswerType.THING, command) == "with `make rollback`"
+    assert answer("Karen Fairchild", AnswerType.PERSON, name) == "Karen Fairchild"
+    assert answer("Ermengarde", AnswerType.PERSON, "Ermengarde of Tours.") == "Ermengarde of Tours"
+
+
 @pytest.mark.parametrize(
     ("answer", "kind", "fits"),
     [

@@ -258,7 +258,8 @@ def _finite_verb(words: list[str], low: list[str]) -> int | None:
     for at in range(1, len(words)):
         if low[at] in _AUXILIARIES | _PREPOSITIONS - {"by"} or is_name(words[at]):
             return None
-        noun = at == 1 and low[0] == "which"  # "which animals chased"
+        # "which animals chased", "which version of postgres does it use"
+        noun = (at == 1 and low[0] == "which") or low[at - 1] == "of"
         if not noun and (is_past(low[at]) or _is_third_person(low[at])):
             return at
     return None

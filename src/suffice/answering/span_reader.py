@@ -89,7 +89,7 @@ class SpanReader:
         cited = _citation(passages[found.place], found.start)
         if not fits(found.text):
             return Reading(None, (cited,), 0.0, self.name)
-        reading = Reading(found.text, (cited,), found.p, self.name)
+        reading = Reading(_without_loose_mark(found.text), (cited,), found.p, self.name)
         if not choices:
             reading = self._checked(question, reading, passages, fits)
         (cited,), answer = reading.citations, reading.answer
@@ -216,6 +216,11 @@ def _citation(passage: Passage, start: int) -> Citation:
         if start < end:
             return Citation(passage.doc_id, at, sentence)
     return Citation(passage.doc_id, 0, passage.sentences[0] if passage.sentences else "")
+
+
+def _without_loose_mark(answer: str) -> str:
+    """The answer without a backtick whose other half is outside of it."""
+    return answer.strip("`") if answer.count("`") == 1 else answer
 
 
 def _whole_name(answer: str, sentence: str) -> str:
