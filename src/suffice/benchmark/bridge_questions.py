@@ -20,8 +20,8 @@ from suffice.benchmark.chain_questions import Wording, make_question
 from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.inflection import with_indefinite_article
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
+from suffice.benchmark.relations import get_relation
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
-from suffice.benchmark.triples import get_relation
 from suffice.benchmark.vocabulary import NATIONALITIES, TITLE_NOUNS, any_of, base_title
 from suffice.text import title_key
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.open_relations import is_event, is_functional
 from suffice.benchmark.relation_words import type_noun, with_article, words_of
+from suffice.benchmark.relations import Relation, get_relation
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
-from suffice.benchmark.triples import Relation, get_relation
 from suffice.benchmark.vocabulary import base_title
 from suffice.datasets.gold import draw_key
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 from suffice.benchmark.chain_questions import Wording, make_question
 from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
+from suffice.benchmark.relations import Relation, get_relation
 from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
-from suffice.benchmark.triples import Relation, get_relation
 from suffice.benchmark.vocabulary import OVERLAPPING_COUNTRIES, base_title
 from suffice.text import date_mentions
 

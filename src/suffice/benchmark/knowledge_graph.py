@@ -23,8 +23,9 @@ import numpy.typing as npt
 
 from suffice.benchmark.claims import Page, PageIndex
 from suffice.benchmark.open_relations import KIN, LITERALS, SAID, inverse, is_functional, kind_of
+from suffice.benchmark.relations import get_relation
+from suffice.benchmark.sentence_patterns import alternative_names
 from suffice.benchmark.stage_protocols import Claim, Equivalence, ReasoningPath, Triple
-from suffice.benchmark.triples import alternative_names, get_relation
 from suffice.benchmark.vocabulary import KINDS, ORGANISATIONS, RANKS, base_title, without_rank
 from suffice.datasets.gold import draw_key
 from suffice.errors import MissingExtraError

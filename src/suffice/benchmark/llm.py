@@ -28,6 +28,7 @@ from suffice.answering.prompting import quote_inline
 from suffice.benchmark.chain_questions import chain_question
 from suffice.benchmark.claims import PageIndex, fix_spacing, is_consistent, is_factual
 from suffice.benchmark.pipeline import Stages
+from suffice.benchmark.relations import RELATIONS
 from suffice.benchmark.stage_protocols import (
     Claim,
     ClaimExtractor,
@@ -41,7 +42,6 @@ from suffice.benchmark.stage_protocols import (
     Triple,
     TripleExtractor,
 )
-from suffice.benchmark.triples import RELATIONS
 from suffice.benchmark.vocabulary import FOLDER, base_title
 from suffice.errors import InputError, ModelError, did_you_mean
 from suffice.protocols import LanguageModel, Progress, component_name

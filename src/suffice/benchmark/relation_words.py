@@ -31,10 +31,10 @@ from suffice.benchmark.inflection import (
     third_person,
 )
 from suffice.benchmark.open_relations import LITERALS, is_event
+from suffice.benchmark.relations import MAX_RELATION_WORDS, RELATIONS, Relation
 from suffice.benchmark.stage_protocols import Triple
 from suffice.benchmark.stated_facts import STATED
 from suffice.benchmark.terms import NO_TERMS, CorpusTerms
-from suffice.benchmark.triples import MAX_RELATION_WORDS, RELATIONS, Relation
 from suffice.benchmark.vocabulary import ATTRIBUTES, ROLES
 
 _NOUNS = frozenset(QUESTION_WORDS["nouns"].split())
