@@ -27,9 +27,9 @@ from suffice.gate.model import (
     SubmodelLabels,
     Submodels,
     hit_features,
-    trees_to_onnx,
 )
 from suffice.gate.question import WordTable, parse_question
+from suffice.gate.trees import trees_to_onnx
 from suffice.storage.artefacts import OnnxTrees
 
 pytestmark = pytest.mark.usefixtures("few_trees")

@@ -28,7 +28,7 @@ import numpy as np
 
 from suffice.datasets import load
 from suffice.evaluation.result_files import source_commit
-from suffice.gate.model import trees_to_onnx
+from suffice.gate.trees import trees_to_onnx
 from suffice.integrations.onnx import bge_small
 from suffice.numeric import log_odds_array
 from suffice.retrieval.bridge import WeightedRanker

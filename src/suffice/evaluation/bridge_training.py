@@ -26,7 +26,7 @@ from suffice.errors import InputError
 from suffice.evaluation.metrics import judge_rankings
 from suffice.evaluation.searching import index_documents
 from suffice.evaluation.significance import Interval, interval
-from suffice.gate.model import trees_to_onnx
+from suffice.gate.trees import trees_to_onnx
 from suffice.protocols import Encoder, Progress
 from suffice.retrieval.bridge import (
     CHOSEN_SINGLY,
