@@ -355,6 +355,8 @@ def _statements(module: _ParsedModule, names: Mapping[str, str]) -> set[str]:
 def parse_module(text: str) -> _ParsedModule:
     """What a module does, without layout, docstrings and wording."""
     tree, imports = ast.parse(text), list[tuple[str, str, str]]()
+    top = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    inside = {id(node): _imported_names(node) for node in tree.body}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             imports += ((one.asname or one.name, node.module or "", one.name) for one in node.names)
@@ -364,14 +366,22 @@ def parse_module(text: str) -> _ParsedModule:
     imports = [one for one in imports if one[2] not in WORKERS]
     body = _without_wording(_WithoutWorkers().visit(tree)).body
     body = [node for node in body if _defined_names(node) != {"__all__"}]
-    bound = {name for node in body for name in _defined_names(node)} | {one[0] for one in imports}
+    bound = {name for node in body for name in _defined_names(node)}
+    bound = bound.union(*(inside[id(node)] for node in top))
     statements, definitions = [], dict[str, str]()
     for node in body:
-        names, own = _defined_names(node), _number_names(node, bound)
+        names = _defined_names(node)
+        own = _number_names(node, bound | inside.get(id(node), set()))
         digest = hashlib.sha256(ast.dump(node).encode()).hexdigest()
         statements.append((digest, own))
         definitions |= dict.fromkeys(names, digest)
     return _ParsedModule(tuple(statements), definitions, tuple(imports))
+
+
+def _imported_names(node: ast.AST) -> set[str]:
+    """The names that the statement, or one inside it, imports from modules."""
+    lists = (one.names for one in ast.walk(node) if isinstance(one, ast.ImportFrom))
+    return {one.asname or one.name for names in lists for one in names if one.name not in WORKERS}
 
 
 def _number_names(node: ast.AST, bound: Collection[str]) -> tuple[str, ...]:
