@@ -92,7 +92,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
+    """From here on garbage is looked for, a seventieth as often as by default: a test makes little."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     gc.enable()
 
 
