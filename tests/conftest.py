@@ -82,17 +82,23 @@ SLOW_FILES = set(
 
 @pytest.hookimpl(tryfirst=True)  # before the distribution over processes reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow, and keep a research file in one process: its fixtures are whole studies."""
+    """Mark what is slow, and let it begin first; keep a file in one process, whose fixtures are
+    then made once.
+    """
     for item in items:
         folder, name = item.path.parent.name, item.path.stem
-        if folder == "research":
+        if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(name))
         if folder in ("research", "properties", "contract") or name in SLOW_FILES:
             item.add_marker(pytest.mark.slow)
+    marks = ("live", "slow")  # at the end short files fill up what the processes have left
+    items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in marks])
 
 
 def pytest_collection_finish() -> None:
+    """From here on garbage is looked for, a seventieth as often as by default: a test makes little."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     gc.enable()
 
 

@@ -21,9 +21,6 @@ from docs.generators.code_blocks import blocks
 from docs.generators.paths import DOCS, ROOT
 from docs.generators.source import public_modules, public_names
 
-# In one process: reading all modules takes most of the time.
-pytestmark = pytest.mark.xdist_group("architecture")
-
 # Top-level package -> the folder that holds it.
 PACKAGES = {"suffice": "src", "suffice_research": "research"} | dict.fromkeys(
     ("robustness", "benchmarks", "docs", "tests"), "."

@@ -21,8 +21,6 @@ from tests.small_world import BRIDGE, COMPARISON, FILMS
 
 from suffice import Document, Gate, Library, ask
 
-pytestmark = pytest.mark.xdist_group("concurrency")  # what one hears alone takes seconds
-
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 240  # this machine may be busy; a deadlock is not patient
 QUESTIONS = (BRIDGE, COMPARISON, "Who sells bread in the village?")

@@ -24,7 +24,7 @@ from tests.films import films
 
 from suffice.datasets.jsonl import document_record
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

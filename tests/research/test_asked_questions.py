@@ -3,6 +3,7 @@
 import gzip
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,19 @@ def judged(question: str, *p: float, needed: tuple[int, ...] = (0,)) -> AskedQue
     return AskedQuestion(7, needed, question, p)
 
 
+@cache
+def everyday() -> list[Case]:
+    return list(everyday_cases(EVERYDAY))
+
+
+@cache
+def asked_in_repository() -> tuple[list[Case], int]:
+    """Questions about everyday passages, and how many are left out."""
+    return asked_cases(ASKED, everyday())
+
+
 def test_groups_to_learn_from_hold_nothing_that_only_judged_questions_need():
-    cases = list(everyday_cases(EVERYDAY))[::4]
+    cases = everyday()[::4]
     learned = {one for case in cases if case.part == "learn" for one in case.needed}
     secret = {one for case in cases if case.part != "learn" for one in case.needed} - learned
     # A look-alike of a question to learn from that a judged question needs.
@@ -172,11 +184,10 @@ def counted(name: str, sizes: list[int]) -> str:
 
 
 def test_the_questions_in_the_repository_name_passages_and_do_not_hold_them():
-    cases = list(everyday_cases(EVERYDAY))
-    found, left_out = asked_cases(ASKED, cases)
+    found, left_out = asked_in_repository()
     assert {one.part for one in found} == {"learn"}
     assert left_out > 10_000  # those about public passages, which are not here
-    judged = {case.group for case in cases if case.part != "learn"}
+    judged = {case.group for case in everyday() if case.part != "learn"}
     assert judged.isdisjoint(one.group for one in found)
     readme = (ASKED / "README.md").read_text(encoding="utf-8")
     for name, fields in (
@@ -195,7 +206,7 @@ def test_the_questions_in_the_repository_name_passages_and_do_not_hold_them():
 
 
 def test_answers_of_mirrored_questions_stand_in_their_passage():
-    found, _ = asked_cases(ASKED, list(everyday_cases(EVERYDAY)))
+    found, _ = asked_in_repository()
     mirrored = [one for one in found if one.source == "mirrored/everyday"]
     marked = [one for one in mirrored if one.answers or one.yes is not None]
     assert len(marked) > 0.98 * len(mirrored)

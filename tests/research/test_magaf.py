@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from tests.opened_models import only_models_of
 
 from suffice.evaluation.metrics import Predictions
@@ -36,6 +37,7 @@ from suffice_research.magaf.protocol import (
 )
 from suffice_research.magaf.tables import Setting, null_rejection
 from suffice_research.paper_features import MAGAF
+from suffice_research.paper_models import PAPER_MODELS
 
 STORED = (
     Path(__file__).resolve().parent.parent.parent / "docs" / "results" / "runs" / "study-magaf.json"
@@ -85,7 +87,13 @@ def test_the_parts_share_no_question_and_keep_the_mix_of_types(cases):
 
 @pytest.fixture(scope="module")
 def small(few_trees: None) -> Setting:
-    with only_models_of("study-magaf"):
+    """What is shown does not depend on the size of the forests, the paper's of 180 trees neither."""
+    with only_models_of("study-magaf"), pytest.MonkeyPatch.context() as patch:
+        patch.setitem(
+            PAPER_MODELS,
+            "magaf",
+            lambda seed: RandomForestClassifier(5, max_depth=5, random_state=seed),
+        )
         made = measure(controlled_collection(documents=87), seed=7, folds=False)
     return Setting(made, with_paper=True)
 
