@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.commands import as_json, suffice
-from tests.films import FILMS, films
+from tests.films import films
 
 from suffice.cli.demo import CORPUS
 from suffice.datasets import load
 from suffice.datasets.labels import read_questions
 from suffice.errors import InputError
 from suffice.evaluation import adaptation
-from suffice.evaluation.adaptation import check_confident, check_on_labels
 from suffice.evaluation.gate_runs import GateRun
 from suffice.evaluation.improve import STAGES, _Example, _split
 from suffice.gate import training
 from suffice.gate.gate import Gate
+from suffice.gate.gate_ref import gate_identity
 from suffice.gate.training import LabelledQuestion
 from suffice.library import Library
 from suffice.storage import sha256_of
@@ -52,7 +51,7 @@ def looped(library: Path) -> tuple[Path, Any]:
     return out, as_json(improve(library, out, "--questions", 60, "--json"))
 
 
-PAGES = 20  # of the handbook: too few for made questions to teach a gate
+PAGES = 20  # of the handbook: too few for made questions to measure a gate
 
 
 def handbook_pages() -> list[Document]:
@@ -78,8 +77,6 @@ def test_the_loop_ends_with_a_gate_and_a_report(looped: tuple[Path, Any]) -> Non
     out, found = looped
     assert found["stages"] == dict.fromkeys(STAGES, "done")
     assert found["questions"]["made"] > 100
-    assert found["gate"]["source"] == "made"
-    assert found["gate"]["learned"] > 20
     Gate.load(out / "gate")
     page = (out / "report.html").read_text(encoding="utf-8")
     for heading in (
@@ -91,11 +88,18 @@ def test_the_loop_ends_with_a_gate_and_a_report(looped: tuple[Path, Any]) -> Non
     assert "--ask questions.txt" in found["next"][0]["command"]
 
 
-def test_nothing_is_tested_on_what_was_learned_from(looped: tuple[Path, Any]) -> None:
+def test_made_questions_measure_the_gate_and_never_change_it(looped: tuple[Path, Any]) -> None:
     out, found = looped
-    run = GateRun.load(out / "stages" / "evaluation" / "made-before.json")
-    assert len(run) == found["gate"]["held_out"]
-    assert len(run) + found["gate"]["learned"] >= 60
+    assert (found["gate"]["source"], found["gate"]["adapted"]) == (None, False)
+    assert gate_identity(Gate.load(out / "gate")) == gate_identity(Gate.load(preset="fast"))
+    why = "The shipped gate stays: fewer than 20 labels, and made questions are not your users'."
+    assert why in found["summary"]
+    assert found["next"][1]["what"] == "For now, use the gate as it ships."
+    assert len(GateRun.load(out / "stages" / "evaluation" / "made-before.json")) >= 60
+    assert not (out / "stages" / "evaluation" / "made-after.json").exists()
+
+
+def test_nothing_is_tested_on_what_was_learned_from() -> None:
     texts = [f"Where was number {at} born?" for at in range(120)]
     examples = [_Example(str(at), LabelledQuestion(text, [])) for at, text in enumerate(texts * 2)]
     learn, test = _split(examples)
@@ -151,7 +155,7 @@ def test_an_interruption_loses_only_the_stage_that_was_running(
 
 
 def test_one_stage_names_the_one_that_is_missing(library: Path, tmp_path: Path) -> None:
-    early = improve(library, tmp_path, "--stage", "gate")
+    early = improve(library, tmp_path, "--stage", "evaluation")
     assert early.exit_code == 2
     assert "needs the stage 'questions'" in early.stderr
     assert "--stage questions" in early.stderr
@@ -168,7 +172,7 @@ def test_with_too_few_questions_it_asks_for_labels_and_adapts_to_them(
     out, asked = tmp_path / "improved", tmp_path / "asked.txt"
     alone = as_json(improve(handbook, out, "--json"))
     assert (alone["gate"]["source"], alone["gate"]["adapted"]) == (None, False)
-    assert "allows" in alone["next"][0]["what"] or "Made questions" in alone["next"][0]["what"]
+    assert "The gate learns only from your labels" in alone["next"][0]["what"]
     titles = [one.title for one in handbook_pages()]
     asked.write_text("\n".join(f"What is written about {one}?" for one in titles), encoding="utf-8")
     with_list = improve(handbook, out, "--ask", asked)
@@ -189,49 +193,17 @@ def test_with_too_few_questions_it_asks_for_labels_and_adapts_to_them(
     assert "The gate on your labels" in (out / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_gate_of_made_questions_is_not_kept_against_a_few_labels(
-    looped: tuple[Path, Any], library: Path, tmp_path: Path
-) -> None:
-    done, found = looped
-    assert found["gate"]["adapted"]
-    assert "better" in found["summary"][1]
+def test_equal_labels_leave_the_gate_as_it_is(handbook: Path, tmp_path: Path) -> None:
     out = tmp_path / "improved"
-    shutil.copytree(done, out)
-    questions = [f"Who is the father of the director of film {name}?" for name in FILMS]
-    with Library.open(library) as opened:
-        hits = [
-            [{"id": hit.doc_id, "text": hit.text, "title": hit.title} for hit in some]
-            for some in opened.search_batch(questions, k=4, retriever="bm25")
-        ]
-    lists = list(zip(questions, hits, strict=True))
-    shipped, adapted = (
-        [one.p_complete for one in gate.check_batch(lists, explain=False)]
-        for gate in (Gate.load(preset="fast"), Gate.load(done / "gate"))
-    )
-    rows = [  # each label is on the side of the shipped gate
-        {"question": question, "hits": some, "complete": old > new}
-        for (question, some), old, new in zip(lists, shipped, adapted, strict=True)
+    out.mkdir()
+    hits = [{"id": "a", "text": "The office is closed on Mondays."}]
+    rows = [
+        {"question": f"Who is number {at}?", "hits": hits, "complete": False} for at in range(20)
     ]
     (out / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    again = as_json(improve(library, out, "--questions", 60, "--json"))
-    gate = again["gate"]
-    assert (gate["source"], gate["adapted"]) == ("made", False)
-    assert [one["is_worse"] for one in gate["checks"]] == [True]
-    assert "The shipped gate stays" in " ".join(again["summary"])
-    assert "worse on 5 of your labels" in " ".join(again["summary"])
-
-
-def test_cross_checks_take_sides_only_where_they_can() -> None:
-    assert check_on_labels([], [], []) is None
-    good = check_on_labels([0.6, 0.4], [0.9, 0.1], [True, False])
-    bad = check_on_labels([0.6, 0.4], [0.4, 0.6], [True, False])
-    assert [one is not None and one.is_worse for one in (good, bad)] == [False, True]
-    sure = [0.95] * 10 + [0.02] * 10
-    assert check_confident(sure[:9], sure[:9], [True] * 9) is None
-    assert check_confident(sure, sure, [False] * 20) is None
-    two, three = ([*(0.3 for _ in range(n)), *sure[n:]] for n in (2, 3))
-    turned = [check_confident(sure, new, [True] * 20) for new in (two, three)]
-    assert [one is not None and one.is_worse for one in turned] == [False, True]
+    found = as_json(improve(handbook, out, "--stage", "gate", "--json"))
+    assert (found["gate"]["source"], found["gate"]["adapted"]) == (None, False)
+    assert "The shipped gate stays: all 20 labels say the same" in " ".join(found["summary"])
 
 
 def test_labels_in_the_list_are_never_overwritten(handbook: Path, tmp_path: Path) -> None:

@@ -48,6 +48,9 @@ REVIEWED = {
     "suffice.evaluation.answers": (
         "e69882c38bda", "5373c455108d", "files of answers may have numbers as ids; no study reads one"
     ),
+    "suffice.evaluation.adaptation": (
+        "52ec03737c13", "6022127ba0c5", "two checks are gone that only `suffice improve` used"
+    ),
 }  # fmt: skip
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4

@@ -47,7 +47,7 @@ def improve(
 ) -> None:
     """Improve the gate on your corpus, from questions to a report.
 
-    Generates questions or asks for labels, adapts the gate, evaluates it and writes a report.
+    Generates questions, asks for labels, adapts the gate to them, evaluates it, writes a report.
     """
     from suffice.evaluation.improve import LoopSettings, SearchedCorpus, check_out
     from suffice.evaluation.improve import improve as run_loop

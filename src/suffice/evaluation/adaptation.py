@@ -51,10 +51,7 @@ from suffice.numeric import log_odds_array, sigmoid
 from suffice.protocols import Judge, Progress, component_name
 from suffice.types import Opinion
 
-__all__ = [
-    "Adaptation", "CrossCheck", "Forecast", "GateFigures", "adapt_to_labels", "check_confident",
-    "check_on_labels",
-]  # fmt: skip
+__all__ = ["Adaptation", "Forecast", "GateFigures", "adapt_to_labels"]
 
 Floats = npt.NDArray[np.float64]
 Parts = Sequence[npt.NDArray[np.intp]]  # the held-out questions of each fold
@@ -161,57 +158,6 @@ class Adaptation:
         if self.judged is not None and self.with_judge is not None:
             record["judge"] = {**self.judged.as_json(), "after": asdict(self.with_judge)}
         return {**record, "policy": self.gate.policy.as_json()}
-
-
-# A verdict at this confidence is wrong in at most a tenth of the cases if the gate is calibrated. A
-# gate that reverses more of them has unlearned something.
-SURE, MAX_TURNED, MIN_SURE = 0.9, 0.1, 10
-
-
-@dataclass(frozen=True, slots=True)
-class CrossCheck:
-    """A check, on real questions, of a gate that was adapted to generated ones."""
-
-    on: str  # a description of the questions
-    questions: int
-    figure: str
-    before: float
-    after: float
-    is_worse: bool
-
-    @property
-    def words(self) -> str:
-        verdict = "worse" if self.is_worse else "not worse"
-        figures = f"{self.figure} {self.after:.3f}, {self.before:.3f} before"
-        return f"{verdict} on {self.questions:,} {self.on} ({figures})"
-
-
-def check_on_labels(
-    shipped: Sequence[float], adapted: Sequence[float], complete: Sequence[bool]
-) -> CrossCheck | None:
-    """The probabilities of both gates for real labels that neither learned from, however few.
-
-    Generated questions are not the user's: if even a few labels speak against the new gate, the
-    shipped one is the safer choice.
-    """
-    if not complete:
-        return None
-    truth = np.asarray(complete, dtype=float)
-    before, after = (float(np.mean((np.asarray(p) - truth) ** 2)) for p in (shipped, adapted))
-    return CrossCheck("of your labels", len(truth), "Brier score", before, after, after > before)
-
-
-def check_confident(
-    shipped: Sequence[float], adapted: Sequence[float], familiar: Sequence[bool]
-) -> CrossCheck | None:
-    """How many confident verdicts of the shipped gate the new one reverses; None if too few."""
-    old, new = np.asarray(shipped, dtype=float), np.asarray(adapted, dtype=float)
-    sure = np.asarray(familiar, dtype=bool) & ((old >= SURE) | (old <= 1 - SURE))
-    if sure.sum() < MIN_SURE:
-        return None
-    turned = float(np.mean((new[sure] >= 0.5) != (old[sure] >= 0.5)))
-    what = "sure verdicts of the shipped gate on questions that were asked"
-    return CrossCheck(what, int(sure.sum()), "turned around", 0.0, turned, turned > MAX_TURNED)
 
 
 def adapt_to_labels(

@@ -4,11 +4,10 @@
     found.results["gate"], found.next_steps
 
 Each stage is an artefact in the folder, keyed by its settings and inputs, and reruns only when
-these change. The shipped gate is adapted to labels, or to questions generated from the corpus if
-there are too few labels, and is replaced only if the new gate is better. Generated questions are
-not the user's: a gate adapted to them must also not be worse on the available labels, and must not
-reverse confident verdicts of the shipped gate. With at least `MIN_TO_SPLIT` questions, a third of
-them, by a hash of their text, is never used for training: the evaluation uses these.
+these change. The shipped gate is adapted to labels, and is replaced only if the new gate is better.
+Questions generated from the corpus measure the gate and the retriever; no gate learns from them,
+because they are not the user's questions. With at least `MIN_TO_SPLIT` labels, a third of them, by
+a hash of their text, is never used for training: the evaluation uses these.
 """
 
 from __future__ import annotations
@@ -28,13 +27,7 @@ from suffice.benchmark.stage_cache import StageCache, check_folder
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.datasets.labels import Label, read_labels, read_questions, to_examples
 from suffice.errors import InputError, NotReadyError, did_you_mean
-from suffice.evaluation.adaptation import (
-    MIN_LABELS,
-    CrossCheck,
-    adapt_to_labels,
-    check_confident,
-    check_on_labels,
-)
+from suffice.evaluation.adaptation import MIN_LABELS, adapt_to_labels
 from suffice.evaluation.benchmark_files import label_benchmark, missing_documents, open_benchmark
 from suffice.evaluation.difficulty import (
     difficulty_findings,
@@ -87,9 +80,10 @@ from suffice.types import LOW_FAMILIARITY, DocId, Document, Verdict
 
 __all__ = ["STAGES", "Improvement", "LoopSettings", "SearchedCorpus", "improve"]
 
-# A third of 60 leaves 20 questions to test on and 40 to learn from. With fewer, the test figures
-# are meaningless, or too few labels are left to learn from.
+# A third of 60 leaves 20 labels to test on and 40 to learn from. With fewer, the test figures are
+# meaningless, or too few labels are left to learn from.
 MIN_TO_SPLIT, TEST_EVERY = 60, 3
+MIN_MADE = 60  # generated questions; with fewer, figures on them are meaningless
 TO_LABEL = 50  # questions
 RESULT, STUDY = "result.json", "study.json"  # of a stage
 _BLOCK = 64
@@ -123,10 +117,10 @@ class LoopSettings:
         if self.stage is not None and self.stage not in STAGES:
             known = did_you_mean(self.stage, STAGES)
             raise InputError(f"no stage is named {self.stage!r}", hint=known)
-        if self.questions < MIN_TO_SPLIT:
+        if self.questions < MIN_MADE:
             raise InputError(
-                f"{self.questions} made questions leave too few to learn from and to test on",
-                hint=f"pass --questions {MIN_TO_SPLIT}, or more",
+                f"{self.questions} made questions are too few to measure a gate",
+                hint=f"pass --questions {MIN_MADE}, or more",
             )
 
 
@@ -191,7 +185,7 @@ class _Example:
 
 
 def _split(examples: Sequence[_Example]) -> tuple[list[_Example], list[_Example]]:
-    """Questions to learn from, and questions to test on; none to test on if there are few."""
+    """Labels to learn from, and labels to test on; none to test on if there are few."""
     if len(examples) < MIN_TO_SPLIT:
         return list(examples), []
     return [x for x in examples if not x.is_test], [x for x in examples if x.is_test]
@@ -316,7 +310,7 @@ class _Loop:
 
     @property
     def enough_made(self) -> bool:
-        return bool(self.results[QUESTIONS_DIR]["made"] >= MIN_TO_SPLIT)
+        return bool(self.results[QUESTIONS_DIR]["made"] >= MIN_MADE)
 
     @cached_property
     def retrieved(self) -> tuple[RetrievedQuestion, ...]:
@@ -408,7 +402,7 @@ class _Loop:
             for name in ("questions.jsonl", "twins.jsonl"):  # left from another corpus
                 (made / name).unlink(missing_ok=True)
             return {"documents": count, "made": 0, "why": f"{error}; {error.hint}"}
-        few = f"fewer than {MIN_TO_SPLIT} leave too few to learn from and to test on"
+        few = f"fewer than {MIN_MADE} are too few to measure a gate"
         return {
             "documents": count,
             "made": built.counts["valid"],
@@ -417,7 +411,7 @@ class _Loop:
             "by_hops": {str(hops): n for hops, n in built.by_hops.items()},
             "by_kind": dict(built.by_kind),
             "dropped": dict(built.dropped),
-            "why": few if built.counts["valid"] < MIN_TO_SPLIT else "",
+            "why": few if built.counts["valid"] < MIN_MADE else "",
         }
 
     def make_list(self, folder: Path) -> Result:
@@ -456,33 +450,25 @@ class _Loop:
         return {"asked": len(asked), "to_label": len(chosen)}
 
     def make_gate(self, folder: Path) -> Result:
-        """Adapt to labels, else to generated questions; keep the shipped gate unless better."""
+        """Adapt to labels; keep the shipped gate unless the adapted one is better."""
         labels, notes = self.labels, list[str]()
         chosen: Result = {"source": None, "learned": 0, "held_out": 0, "account": None}
-        chosen["checks"] = []
         adapted: Gate | None = None
-        for source, examples, enough in (
-            (LABELS, labels.examples, len(labels.examples) >= MIN_LABELS),
-            (MADE, self.made, self.enough_made),
-        ):
-            if not enough:
-                continue
-            learn, test = _split(examples)
+        if len(labels.examples) >= MIN_LABELS:
+            learn, test = _split(labels.examples)
             lists = [one.labelled for one in learn]
             options: Any = {"seed": self.settings.seed, "progress": self.progress}
             try:
                 found = adapt_to_labels(self.shipped, lists, **options)
             except InputError as error:  # for example, all labels are equal
-                notes.append(f"{source}: {error}; {error.hint}")
-                continue
-            checks = self._cross_checks(found.gate) if found.is_better and source == MADE else []
-            notes += [found.verdict, *(one.words for one in checks)]
-            account = {**found.as_json(), "outlook": found.outlook, "promise": found.promise}
-            chosen = {"source": source, "learned": len(learn), "held_out": len(test)}
-            chosen |= {"account": account, "checks": [asdict(one) for one in checks]}
-            if found.is_better and not any(one.is_worse for one in checks):
-                adapted = with_seen_questions(found.gate, [one.question for one in lists])
-            break
+                notes.append(f"{error}; {error.hint}")
+            else:
+                notes.append(found.verdict)
+                account = {**found.as_json(), "outlook": found.outlook, "promise": found.promise}
+                chosen = {"source": LABELS, "learned": len(learn), "held_out": len(test)}
+                chosen["account"] = account
+                if found.is_better:
+                    adapted = with_seen_questions(found.gate, [one.question for one in lists])
         gate = self.shipped if adapted is None else adapted
         gate.save(self.out / GATE_DIR)
         return {
@@ -497,35 +483,12 @@ class _Loop:
             "policy": gate.policy.words,
         }
 
-    def _cross_checks(self, adapted: Gate) -> list[CrossCheck]:
-        """Check a gate trained on generated questions against labels and real questions."""
-        examples = self.labels.examples
-        lists: list[tuple[str, Any]] = [
-            (one.labelled.question, one.labelled.hits) for one in examples
-        ]
-        texts = {k: v for one in examples for k, v in one.labelled.documents.items()}
-        old, new = (self._verdicts(gate, lists, texts) for gate in (self.shipped, adapted))
-        complete = [self._is_complete(one) for one in examples]
-        found = [check_on_labels(_probabilities(old), _probabilities(new), complete)]
-        if self.settings.ask is not None:
-            known = {one.labelled.question for one in examples}
-            asked = [one for one in read_questions(self.settings.ask) if one not in known]
-            asked = asked[: self.settings.questions]
-            hits = self.corpus.retriever.search(asked, k=self.settings.k) if asked else []
-            ids = (hit.doc_id for one in hits for hit in one)
-            documents = documents_by_id(self.corpus.store.get, ids)
-            lists = list(zip(asked, hits, strict=True))
-            old, new = (self._verdicts(gate, lists, documents) for gate in (self.shipped, adapted))
-            familiar = [one.familiarity >= LOW_FAMILIARITY for one in old]
-            found.append(check_confident(_probabilities(old), _probabilities(new), familiar))
-        return [one for one in found if one is not None]
-
     def _verdicts(
         self,
         gate: Gate,
         lists: Sequence[tuple[str, Any]],
         documents: Mapping[DocId, Document],
-        what: str = "cross-checking",
+        what: str,
     ) -> list[Verdict]:
         verdicts: list[Verdict] = []
         for block in split_into_blocks(lists, _BLOCK):
@@ -540,8 +503,7 @@ class _Loop:
         if self.results["gate"]["adapted"]:
             gates[BEFORE_AFTER[1]] = self._with_cached_reader(Gate.load(self.out / GATE_DIR))
         sets: dict[str, Result] = {}
-        for source, examples in ((LABELS, self.labels.examples), (MADE, self.made)):
-            _, test = _split(examples)
+        for source, test in ((LABELS, _split(self.labels.examples)[1]), (MADE, self.made)):
             for when, gate in gates.items() if test else ():
                 run = self._evaluate(gate, source, test)
                 run.save(folder / f"{source}-{when}.json")
@@ -609,10 +571,6 @@ class _Loop:
         return {"path": REPORT_FILE}
 
 
-def _probabilities(verdicts: Sequence[Verdict]) -> list[float]:
-    return [one.p_complete for one in verdicts]
-
-
 @dataclass(frozen=True, slots=True)
 class _Stage:
     settings: Callable[[_Loop], Result]
@@ -642,15 +600,16 @@ _STAGES = {
         lambda loop: {
             **loop.search_settings,
             "labels": loop.labels.digest,
-            "questions": loop.settings.questions,
             "seed": loop.settings.seed,
-            "ask": loop.asked_digest,
         },
         _Loop.make_gate,
-        after=(QUESTIONS_DIR,),
         outputs=(f"{GATE_DIR}/manifest.json",),
     ),
-    "evaluation": _Stage(lambda loop: {}, _Loop.make_evaluation, after=(GATE_DIR,)),
+    "evaluation": _Stage(
+        lambda loop: {"questions": loop.settings.questions},
+        _Loop.make_evaluation,
+        after=(QUESTIONS_DIR, GATE_DIR),
+    ),
     "difficulty": _Stage(
         lambda loop: {**loop.search_settings, "questions": loop.settings.questions},
         _Loop.make_difficulty,

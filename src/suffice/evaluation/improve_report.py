@@ -102,21 +102,14 @@ def _gate_lines(gate: Mapping[str, Any]) -> Iterator[str]:
     if gate["unreadable"]:
         yield f"{gate['unreadable']:,} labels not read, the first: {gate['first_unreadable']}."
     notes = "; ".join(gate["notes"])
-    against = [one for one in gate.get("checks", ()) if one["is_worse"]]
-    source = SOURCES.get(gate["source"], "")
     if gate["adapted"]:
-        yield f"The gate was adapted to {gate['learned']:,} {source}. It is {notes}."
-    elif against:
-        yield (
-            f"The shipped gate stays: adapted to {gate['learned']:,} {source}, the gate is better "
-            f"on these but not on what people ask. It is {notes}."
-        )
+        yield f"The gate was adapted to {gate['learned']:,} labels. It is {notes}."
     elif gate["source"]:
-        yield f"The shipped gate stays: adapted to {gate['learned']:,} {source}, it is {notes}."
+        yield f"The shipped gate stays: adapted to {gate['learned']:,} labels, it is {notes}."
     else:
-        why = notes or f"fewer than {MIN_LABELS} labels, and too few made questions"
-        yield f"The shipped gate stays, not measured on this corpus: {why}."
-    if gate["source"] == LABELS:
+        why = notes or f"fewer than {MIN_LABELS} labels, and made questions are not your users'"
+        yield f"The shipped gate stays: {why}."
+    if gate["source"]:
         for line in (gate["account"]["outlook"], gate["account"]["promise"]):
             yield f"{line[0].upper()}{line[1:]}."
 
@@ -149,7 +142,7 @@ def next_steps(record: LoopRecord) -> list[tuple[str, str]]:
     if "gate" not in record.results:
         return []
     gate, out = record.gate, shlex.quote(str(record.out))
-    labels, made = gate["labels"], record.results["questions"]["made"]
+    labels = gate["labels"]
     has_list = (record.out / LIST_FILE).is_file()
     steps: list[tuple[str, str]] = []
     if labels < MIN_LABELS and has_list:
@@ -164,21 +157,17 @@ def next_steps(record: LoopRecord) -> list[tuple[str, str]]:
         ]
     elif labels < MIN_LABELS:
         what = (
-            "Made questions are not your users' questions: write down some of theirs, one a line, "
-            "or take a shadow log. The loop chooses those that are worth a label."
+            "The gate learns only from your labels: write down questions of your users, one a "
+            "line, or take a shadow log. The loop chooses those that are worth a label."
         )
-        if not made:
-            what = (
-                "This corpus allows no made questions: write down questions of your users, one a "
-                "line, or take a shadow log. The loop chooses those that are worth a label."
-            )
         more = "" if "ask" in record.settings else " --ask questions.txt"
         steps.append((what, f"{record.command}{more}"))
     library, retriever = shlex.quote(record.library), shlex.quote(record.retriever)
     check = f'suffice check "your question" --library {library} --retriever {retriever}'
-    if not gate["adapted"] and gate["source"] and not any(x["is_worse"] for x in gate["checks"]):
-        steps.append(("The shipped gate is as good on these questions: use it as it is.", check))
-    if gate["adapted"]:
+    if not gate["adapted"]:
+        what = "The shipped gate is as good on these labels: use it as it is."
+        steps.append((what if gate["source"] else "For now, use the gate as it ships.", check))
+    else:
         check = f"{check} --gate {out}/{GATE_DIR}"
         serve = f"suffice serve --library {library} --gate {out}/{GATE_DIR}"
         steps += [("Use the new gate.", check), ("Or serve it, with a page.", serve)]
@@ -231,12 +220,10 @@ def _question_table(record: LoopRecord) -> Table:
     rows += [(f"kind {kind}", n) for kind, n in made.get("by_kind", {}).items()]
     rows += [(f"dropped: {why}", n) for why, n in made.get("dropped", {}).items()]
     rows += [("labels", gate["labels"]), ("labels that say complete", gate["complete"])]
-    source = SOURCES.get(gate["source"], "")
-    if source:
-        source += " and twins" if gate["source"] == MADE else ""
+    if gate["source"]:
         rows += [
-            (f"{source} that the gate learned from", gate["learned"]),
-            (f"{source} kept for the test", gate["held_out"]),
+            ("labels that the gate learned from", gate["learned"]),
+            ("labels kept for the test", gate["held_out"]),
         ]
     note = "Made questions come from the documents by rules; their needed documents are known."
     if made["why"]:
@@ -246,10 +233,7 @@ def _question_table(record: LoopRecord) -> Table:
 
 def _gate_sections(record: LoopRecord) -> Iterator[Section]:
     for source, runs in record.runs.items():
-        says = (
-            f"{len(next(iter(runs.values()))):,} {SOURCES[source]}, chosen by a hash of their "
-            "words, that no gate learned from."
-        )
+        says = f"{len(next(iter(runs.values()))):,} {SOURCES[source]} that no gate learned from."
         shown = {when: run.predictions() for when, run in runs.items()}
         dots = f"On the diagonal it can. Dots stand for {MIN_BIN} questions or more."
         title = f"Can the probability be believed? {SOURCES[source]}"
