@@ -3,7 +3,7 @@
     The flex tariff at Sandpiper costs 12 euros.    How much does X cost?        12 euros
     Mira Holt approved the budget for the pier.     Who approved X?              Mira Holt
     The Orrin depot was moved to Lund in 2019.      When was X moved to Lund?    2019
-    Kestrel is a payment gateway for shops.         What is X?                   a payment gateway ...
+    Mount Kenya is an old volcano.                  What is X?                   an old volcano
     Refunds take ten days. (in "Sandpiper: terms")  According to "X", how long do refunds take?
 
 Rules read a clause from its start and need a verb from a list; a parse reads any verb. A fact is
@@ -34,6 +34,7 @@ from suffice.benchmark.relation_words import parse_relation
 from suffice.benchmark.stage_protocols import Claim, Triple, TripleExtractor
 from suffice.benchmark.stated_facts import happens_again
 from suffice.benchmark.vocabulary import (
+    COUNTRIES,
     FIRST_NAMES,
     GENERIC_HEADINGS,
     KINDS,
@@ -43,7 +44,7 @@ from suffice.benchmark.vocabulary import (
 )
 from suffice.errors import MissingExtraError
 from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
-from suffice.text import title_key
+from suffice.text import title_key, tokens
 from suffice.types import DocId, Document
 
 # The model as a package of its own name, or inside a package that only carries its files.
@@ -205,9 +206,12 @@ def prose_clauses(claim: Claim) -> list[str]:
 _CLOCK = re.compile(r"(?<=\d):(?=\d)")
 
 
+_CONDITION = re.compile(r"(?:If|Unless|Whether|Should|When|Once|Until|No|Not|Neither|Never)\b")
+
+
 def asserts(text: str) -> bool:
     """Whether a text has no word that makes it a negation, a plan or a condition."""
-    return STATES_NOTHING.search(text) is None and not text.endswith("?")
+    return STATES_NOTHING.search(text) is None and _CONDITION.match(text) is None
 
 
 # Words that tie a text to what is around it, to its day or to its writer.
@@ -253,6 +257,7 @@ _SAYS_LITTLE = frozenset(
     "evidence information difference change thing people person year day time rest half order "
     "contrast exception".split()
 )
+_KNOWN_INSIDE = frozenset("group team model report series rate level order".split())
 # What was done in a study, once: "PCR was performed with a LightCycler".
 _PROCEDURES = frozenset(
     "perform conduct obtain extract purchase collect detect process sequence remove use measure "
@@ -382,10 +387,15 @@ def _clause_facts(clause: Clause, small: Collection[str], label: str) -> Iterato
         for ask, answer, kind in _asks(clause, part, kept) if named or plain else ():
             if named:
                 yield ParsedFact(subject, ask, answer, kind, *_open_relation(clause, part, kept))
-            elif "X" not in subject:
+            elif "X" not in subject and not _tells(label, answer):
                 asked = ask[0].lower() + ask[1:].replace("X", subject, 1)
                 yield ParsedFact(label, f'According to "X", {asked}', answer, kind)
         yield from _reversed(clause, part, kept, small)
+
+
+def _tells(label: str, answer: str) -> bool:
+    """Whether the name of a document already gives the answer: "Contract: skate park"."""
+    return set(tokens(answer)) - FUNCTION_WORDS <= set(tokens(label))
 
 
 def read_clause(root: Token) -> Clause | None:
@@ -443,6 +453,8 @@ def _verb_group(root: Token, before: Tokens, subject: Token) -> tuple[str, str] 
     group = sorted((*aux, *adverbs, root), key=lambda one: one.i)
     finite = aux[0] if aux else root
     if any(one.tag_ == "MD" for one in aux) or finite.tag_ not in ("VBZ", "VBP", "VBD"):
+        return None
+    if subject.tag_ == "NNS" and finite.text in ("is", "was", "has", "does"):  # "Caves is led by"
         return None
     if root.tag_ == "VBG" or any(one.lemma_ == "do" for one in aux):
         return None
@@ -512,6 +524,8 @@ def _object_words(head: Token) -> Tokens | None:
     comma = next((one.i for one in words if one.text == "," and one.i > head.i), None)
     if comma is not None and not listed:
         following = head.doc[comma + 1]
+        if any(one.dep_ == "conj" for one in words):  # "homes heated with oil, gas or wood"
+            return None
         if not following.is_digit:  # "3 May, 2021"
             words = [one for one in words if one.i < comma]
     whole = [one.i for one in words] == list(range(words[0].i, words[-1].i + 1))
@@ -542,6 +556,8 @@ def _has_name(words: Tokens, small: Collection[str]) -> bool:
     names = [one for one in bare if _is_name(one, small)]
     if max((len(one.text) for one in names), default=0) < 3:  # "pH", "GC"
         return False
+    if len(names) == 1 and names[0].text.casefold() in small and names[0].text[1:].islower():
+        return False  # "the Classic account"
     if len({one.text.casefold() for one in bare}) < len(bare):  # "Risk Assessment Risk": a heading
         return False
     if len(names) == 1 and len(bare) == 1 and names[0].ent_type_ == "PERSON":
@@ -549,7 +565,7 @@ def _has_name(words: Tokens, small: Collection[str]) -> bool:
     if len(names) == 1 and names[0].is_sent_start and not _is_sure_name(names[0]):
         return False
     owners = [one for one in words if one.dep_ == "poss"]
-    if any(one.ent_type_ not in (*_PLACES, "ORG", "PRODUCT", "WORK_OF_ART") for one in owners):
+    if any(one.text not in COUNTRIES and not list(one.lefts) for one in owners):
         return False  # "Ludmila's flight"
     # A first name alone means another person in each text; "Mira Hall" is a whole name.
     return not {one.text.casefold() for one in names} <= FIRST_NAMES or len(names) == len(bare) > 1
@@ -572,13 +588,15 @@ def _is_sure_name(word: Token) -> bool:
 
 def is_definite(words: Tokens, head: Token) -> bool:
     """Whether a phrase means one thing in its document: "the first group", "refunds"."""
-    if len(words) > MAX_SUBJECT or head.lemma_.casefold() in _SAYS_LITTLE or head.pos_ != "NOUN":
+    little = head.lemma_.casefold() in _SAYS_LITTLE - _KNOWN_INSIDE
+    if len(words) > MAX_SUBJECT or little or head.pos_ != "NOUN":
         return False
     if any(one.dep_ == "det" and one.text.casefold() != "the" for one in words):
         return False
     # "Contract signed on 3 May" is a headline.
     bare = head.tag_ == "NN" and words[0].text.casefold() != "the"
-    if bare and (head.head.tag_ in ("VBD", "VBN") or len(words) > 1):
+    people = head.lemma_.casefold() in _HUMAN
+    if bare and (head.head.tag_ in ("VBD", "VBN") or len(words) > 1 or people):
         return False
     return not any(one.dep_ in ("nummod", "cc", "conj", "quantmod", "poss") for one in words)
 
@@ -673,6 +691,9 @@ def _when(clause: Clause, part: Part, kept: Sequence[Part]) -> Iterator[Ask]:
     words = " ".join(one.whole for one in kept)
     others = [one for one in kept if _kind(one) == "date"]
     clock = _is_clock(part.text)
+    timed = any(re.search(r"\d", one.text) and one.head.ent_type_ in _VALUES for one in kept)
+    if part.text in WEEKDAYS or (timed and not others):  # which Friday?
+        return
     # "closes on Fridays at 17:00" is asked for the hour only; an event needs more than an hour.
     if len(others) > 1 or (others and (not clock or _is_clock(others[0].text))):
         return
@@ -766,6 +787,8 @@ def _can_strand(clause: Clause, part: Part) -> bool:
     with_object = [one.dep for one in before] == ["dobj"] and part.prep in ("against", "to", "from")
     if not (close or with_object) or any(one.dep != "prep" for one in after) or len(after) > 1:
         return False
+    if part.prep == "to" and clause.root.lemma_ in ("go", "come", "move", "travel", "return"):
+        return False  # where, not what
     named_as = part.prep != "as" or clause.root.lemma_ in _TAKES_AS
     bare = len(part.words) == 1 and part.head.tag_ == "NN"  # "taken to hospital"
     return named_as and not bare and (close or part.prep != "for")

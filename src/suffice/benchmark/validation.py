@@ -42,6 +42,7 @@ _SLIPS = re.compile(
     r"[|`*#<>{}\[\]_]{2}|\s[,;:]|[,;:]\?|\( |[\n\t]|"
     r"(?<!\b[A-Z])(?<!\b[JS]r)(?<!\bInc)(?<!\bLtd)(?<!\bCo)(?<!\bCorp)\.\?"
 )
+_ASKING = re.compile(r"\bX\b|^(?:\w+ )?[Hh]ow \w+|^In what year|^Within what time")
 _INVERTED = re.compile(r"[A-Z]{2}[A-Z'-]*, [A-Z]")
 _DEMONYMS: dict[str, list[str]] = defaultdict(list)
 for _word, _country in NATIONALITIES.items():
@@ -217,7 +218,7 @@ class RuleJudge:
     def _says_alike(self, question: GeneratedQuestion) -> bool:
         """Whether another document has all words of the subject and most of the question's."""
         fact = question.paths[0].triples[0]
-        subject, words = _stems(fact.subject), _stems(fact.phrase)
+        subject, words = _stems(fact.subject), _stems(_ASKING.sub("", fact.phrase))
         if not subject:
             return False
         others = set.intersection(*(self._with_stem.get(one, set()) for one in subject))
@@ -273,8 +274,8 @@ class RuleJudge:
 
 def _stems(text: str) -> set[str]:
     """The first letters of each content word: "approved" and "approval" have the same."""
-    words = title_words(text.replace("According to", ""))
-    return {one.casefold()[:STEM] for one in words if one.casefold() not in FUNCTION_WORDS}
+    words = (one.casefold() for one in title_words(text))
+    return {one[:STEM] for one in words if one not in FUNCTION_WORDS}
 
 
 def _has_one_subject(question: GeneratedQuestion) -> bool:
