@@ -3,7 +3,7 @@
 multihop_rag   news, public                     everyday        our own short texts, pooled
 manuals        manual pages of this machine     controlled      our own news, made from a seed
 handbook       the markdown of this repository  covidqa         passages of medical articles, public
-home_texts, legal_finance, short_notes          single files of our own short texts: loose prose
+home_texts, legal_finance, ...                  a single file of our own short texts: loose prose
 """
 
 from __future__ import annotations
@@ -108,5 +108,6 @@ CORPORA: dict[str, Callable[[Path], list[Document]]] = {
     one.__name__: one for one in (multihop_rag, manuals, everyday, handbook, controlled, covidqa)
 }
 CORPORA |= {
-    name: partial(everyday, files=name) for name in ("home_texts", "legal_finance", "short_notes")
+    path.stem: partial(everyday, files=path.stem)
+    for path in sorted((ROOT / "research" / "everyday").glob("*.jsonl"))
 }

@@ -227,7 +227,8 @@ _ELSEWHERE = re.compile(
     rf"\b(?:{_POINTS}|also|too|then|therefore|thus|hence|however|still|yet|now|currently|soon|"
     r"instead|otherwise|one|most|both|often|usually|sometimes|rarely|seldom|generally|typically|"
     r"normally|probably|perhaps|possibly|likely|unlikely|potential|potentially|apparently|allegedly|"
-    r"reportedly|hardly|almost|so|even|only|just|none|nobody|nothing|unclear|already|its)\b",
+    r"reportedly|hardly|almost|so|even|only|just|none|nobody|nothing|unclear|already|its|"
+    rf"{'|'.join(WEEKDAYS)})\b",
     re.IGNORECASE,
 )
 
@@ -248,7 +249,7 @@ _UNASSERTED = frozenset(
 )
 _LIGHT = frozenset(
     "have make take give get do play put bring keep go come include become remain represent "
-    "exhibit undergo display possess share involve contribute help support affect border".split()
+    "exhibit undergo display possess share involve contribute help support affect border carry hold follow name".split()
 )
 _SAYS_LITTLE = frozenset(
     "study paper article author patient case group result data analysis chapter page paragraph "

@@ -46,10 +46,7 @@ def grade(
     lookalikes: Annotated[
         float, Option(min=0, max=1, help="Share of look-alike twins, with a changed document.")
     ] = 0.1,
-    parse: Annotated[
-        bool,
-        Option("--parse", help="Also read facts from a dependency parse (extra 'parse')."),
-    ] = False,
+    parse: opt.Parse = False,
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 60.0,
