@@ -71,10 +71,10 @@ class MissingExtraError(SufficeError, ImportError):
     code = "missing_extra"
     exit_code = 2
 
-    def __init__(self, what: str, *, extra: str, hint: str = "") -> None:
+    def __init__(self, what: str, *, extra: str) -> None:
         super().__init__(
             f"{what} needs the extra '{extra}', which is not installed",
-            hint=hint or f"pip install 'suffice[{extra}]'",
+            hint=f"pip install 'suffice[{extra}]'",
         )
 
 

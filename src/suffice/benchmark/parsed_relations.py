@@ -76,7 +76,9 @@ def find_model() -> str:
     """The name or the folder of an installed model; MissingExtraError if there is none."""
     name = next((one for one in MODELS if find_spec(one)), "")
     if not name or not find_spec("spacy"):
-        raise MissingExtraError("a dependency parse", extra="parse", hint=MODEL_HINT)
+        error = MissingExtraError("a dependency parse", extra="parse")
+        error.hint = MODEL_HINT
+        raise error
     spec = find_spec(name)
     inside = Path(spec.origin).parent / "_model" if spec and spec.origin else Path()
     return str(inside) if inside.is_dir() else name
@@ -249,7 +251,8 @@ _UNASSERTED = frozenset(
 )
 _LIGHT = frozenset(
     "have make take give get do play put bring keep go come include become remain represent "
-    "exhibit undergo display possess share involve contribute help support affect border carry hold follow name".split()
+    "exhibit undergo display possess share involve contribute help support affect border "
+    "carry hold follow name".split()
 )
 _SAYS_LITTLE = frozenset(
     "study paper article author patient case group result data analysis chapter page paragraph "
