@@ -38,7 +38,7 @@ parse = pytest.mark.skipif(
 )
 
 
-def facts(text: str, label: str = "", small: str = "") -> dict[str, str]:
+def facts(text: str, label: str = "", small: str = "first") -> dict[str, str]:
     """Question -> answer, for one sentence."""
     claim = Claim("d#0", "d", "", text, text)
     return {

@@ -218,7 +218,7 @@ def asserts(text: str) -> bool:
 
 # Words that tie a text to what is around it, to its day or to its writer.
 _POINTS = (
-    r"this|these|those|such|same|other|others|another|latter|former|above|below|following|previous|"
+    r"this|these|that|those|such|same|other|others|another|latter|former|above|below|following|previous|"
     r"previously|earlier|later|again|today|tonight|tomorrow|yesterday|recently|ago|here|there|"
     r"respectively|i|we|us|our|ours|you|your|my|me|ones|more|less|fewer|last|next|some|many|several|"
     r"few|any|either|except|without|example|instance|figure|fig|table|section|appendix|eq|unknown"
@@ -276,7 +276,8 @@ _EMPTY_WORDS = frozenset(
     "significant major important key complex distinct certain various different numerous new novel "
     "recent large small great high low good bad poor strong further additional main better best "
     "many several other such own particular specific general common similar considerable or "
-    "half wide broad range variety number lot set kind pair couple every greater than".split()
+    "half wide broad range variety number lot set kind pair couple every greater than "
+    "sister subsidiary partner member".split()
 )
 _TAKES_AS = frozenset("know use define describe classify serve act administer treat count".split())
 _SET_PHRASES = frozenset(
@@ -305,7 +306,7 @@ _HUMAN = (
     | frozenset(
         "buyer seller inspector translator driver teacher tenant landlord lessee lessor owner "
         "trustee bidder contractor supplier customer founder auditor treasurer caretaker parent "
-        "neighbour".split()
+        "neighbour foreman warden waiter chef nurse doctor guard porter secretary".split()
     )
 )
 _UNITS = re.compile(
@@ -379,7 +380,7 @@ def parsed_facts(
 
 def _clause_facts(clause: Clause, small: Collection[str], label: str) -> Iterator[ParsedFact]:
     named = is_specific(clause.subject, clause.head, small)
-    plain = bool(label) and not named and is_definite(clause.subject, clause.head)
+    plain = bool(label) and not named and is_definite(clause.subject, clause.head, small)
     plain_head = not any(one.dep_ in ("prep", "poss") for one in clause.head.children)
     if named and clause.root.lemma_ == "be" and clause.head.pos_ == "NOUN" and plain_head:
         return  # "the total GC content": of what?
@@ -421,6 +422,9 @@ def read_clause(root: Token) -> Clause | None:
     ):
         return None
     subject = _noun_phrase(subjects[0])
+    aside = any(one.dep_ == "appos" for one in subjects[0].children)
+    if not aside and root.doc[subjects[0].right_edge.i + 1].text == ",":
+        return None  # "The arcade, rules for visitors."
     verb = _verb_group(root, before, subjects[0])
     opening = [one for one in before if one.i < subjects[0].i and one.dep_ != "punct"]
     parts = [part for one in (*after, *opening) for part in _parts(one)]
@@ -590,7 +594,7 @@ def _is_sure_name(word: Token) -> bool:
     return bool(word.ent_type_) or any(one.isupper() or one.isdigit() for one in word.text[1:])
 
 
-def is_definite(words: Tokens, head: Token) -> bool:
+def is_definite(words: Tokens, head: Token, small: Collection[str]) -> bool:
     """Whether a phrase means one thing in its document: "the first group", "refunds"."""
     little = head.lemma_.casefold() in _SAYS_LITTLE - _KNOWN_INSIDE
     if len(words) > MAX_SUBJECT or little or head.pos_ != "NOUN":
@@ -600,6 +604,10 @@ def is_definite(words: Tokens, head: Token) -> bool:
     # "Contract signed on 3 May" is a headline.
     bare = head.tag_ == "NN" and words[0].text.casefold() != "the"
     people = head.lemma_.casefold() in _HUMAN
+    if words[0].text.casefold() != "the":
+        known = words[0].text.casefold() in small  # "Pellworth tests each machine"
+        if not known or head.head.tag_ == "VBD":  # a list: "season tickets, lost cards"
+            return False
     if bare and (head.head.tag_ in ("VBD", "VBN") or len(words) > 1 or people):
         return False
     return not any(one.dep_ in ("nummod", "cc", "conj", "quantmod", "poss") for one in words)
@@ -696,7 +704,8 @@ def _when(clause: Clause, part: Part, kept: Sequence[Part]) -> Iterator[Ask]:
     others = [one for one in kept if _kind(one) == "date"]
     clock = _is_clock(part.text)
     timed = any(re.search(r"\d", one.text) and one.head.ent_type_ in _VALUES for one in kept)
-    if part.text in WEEKDAYS or (timed and not others):  # which Friday?
+    loose = any(one.head.lemma_.casefold() in _TIME_NOUNS for one in kept)
+    if part.text in WEEKDAYS or loose or (timed and not others):  # which Friday?
         return
     # "closes on Fridays at 17:00" is asked for the hour only; an event needs more than an hour.
     if len(others) > 1 or (others and (not clock or _is_clock(others[0].text))):
@@ -717,11 +726,9 @@ def _by_whom(clause: Clause, part: Part, kept: Sequence[Part], kind: str) -> Ite
         "was": past_of(participle), "were": past_of(participle),
         "is": third_person(clause.root.lemma_), "are": third_person(clause.root.lemma_),
     }.get(clause.front)  # fmt: skip
-    article = part.words[0].dep_ in ("det", "poss") or part.head.pos_ == "PROPN"
-    if active is None or clause.middle != participle or not article:  # "sent by post"
-        return
-    wh = "Who" if kind in ("person", "organisation") else "What"
-    yield f"{wh} {active} X {rest}".strip() + "?", part.text, kind
+    # "sent by post", "ordered by the end of June", "reached by a lift": nobody does it.
+    if active and clause.middle == participle and kind in ("person", "organisation"):
+        yield f"Who {active} X {rest}".strip() + "?", part.text, kind
 
 
 def _what_is(clause: Clause, part: Part, kept: Sequence[Part], kind: str) -> Iterator[Ask]:
@@ -736,7 +743,13 @@ def _what_is(clause: Clause, part: Part, kept: Sequence[Part], kind: str) -> Ite
     definite = first.text.casefold() == "the" and clause.subject[0].text.casefold() == "the"
     owned = any(one.dep_ in ("prep", "poss") for one in clause.head.children)
     lasting = clause.root.tag_ != "VBD" or not owned  # "the incidence of RSV was 3 %": in one study
-    if clause.head.tag_ == "NN" and lasting and (literal or definite or part.head.pos_ == "PROPN"):
+    bare = len(clause.subject) == 1  # "Lunch is 3.20 a day"
+    if (
+        clause.head.tag_ == "NN"
+        and lasting
+        and not bare
+        and (literal or definite or part.head.pos_ == "PROPN")
+    ):
         wh = "Who" if kind == "person" else "What"
         yield f"{wh} {clause.front} X?", part.text, kind
 
@@ -755,6 +768,10 @@ def _prepositional(clause: Clause, part: Part, kept: Sequence[Part], kind: str) 
         yield clause.ask(wh, part, part.prep), part.text, kind
 
 
+_TIME_NOUNS = _TIMES | frozenset(
+    "holiday weekend morning afternoon evening season end start beginning time date term hour "
+    "weekday quarter summer winter spring autumn".split()
+)
 _VALUES = frozenset("DATE TIME CARDINAL PERCENT MONEY QUANTITY ORDINAL".split())
 
 
@@ -778,7 +795,8 @@ def _can_strand(clause: Clause, part: Part) -> bool:
     Not "What does Sousse lie in Tunisia on?": it must belong to the verb or to its object.
     """
     light = clause.root.lemma_ in _LIGHT and len(clause.parts) == 1
-    if part.prep not in _STRANDED or part.head.ent_type_ in _VALUES or light:
+    time = part.head.ent_type_ in _VALUES or part.head.lemma_.casefold() in _TIME_NOUNS
+    if part.prep not in _STRANDED or time or light:
         return False
     at = clause.parts.index(part)
     before, after = clause.parts[:at], clause.parts[at + 1 :]
