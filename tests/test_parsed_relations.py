@@ -112,6 +112,7 @@ def test_lists_quotations_and_conditions_are_no_prose() -> None:
         "If it rains, the lido in Varley stays shut.",
         "The lido in Varley might open on 30 May.",
         "The lido in Varley did not open on 30 May.",
+        "The lido in Varley opens on 30 May and the",  # cut at the end of a passage
     ):
         assert prose_clauses(Claim("d#0", "d", "", text, text)) == [], text
     two = "The lido in Varley opens on 30 May (see [3]); the mill at Sulm was built in 1790."
@@ -173,6 +174,9 @@ def test_active_and_passive_answer_the_same_question() -> None:
         "The Classic account costs 4.90 a month.",  # of which bank?
         "The Orrin depot opened on Sunday.",  # which Sunday?
         "The Orrin depot was sent by post.",
+        "The Orrin depot was cleared by the end of June.",  # no agent
+        "Ursel counts votes until 3 May.",  # which Ursel?
+        "Tenant of Larch Court complained about a dripping tap.",  # half a sentence
         "Was the Orrin depot moved to Lund in 2019?",
     ],
 )

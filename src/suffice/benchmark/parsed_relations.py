@@ -200,7 +200,10 @@ def prose_clauses(claim: Claim) -> list[str]:
     """The sentence without parentheses and citations, at its semicolons; [] if it is no prose."""
     if parse_fact(claim) is not None and claim.text != claim.sentence:
         return []
-    parts = re.split(r";\s+", _ASIDE.sub("", claim.text))
+    text = _ASIDE.sub("", claim.text)
+    if not text.endswith("."):  # a heading, or cut at the end of a passage
+        return []
+    parts = re.split(r";\s+", text)
     texts = [part[:1].upper() + part[1:].rstrip(".") + "." for part in parts if part]
     return [one for one in texts if not _BROKEN.search(_CLOCK.sub("", one)) and asserts(one)]
 
@@ -289,7 +292,8 @@ _GOVERNS = {
     "for": "responsible liable valid necessary essential suitable known famous intended",
     "on": "dependent based reliant",
     "to": "subject sensitive resistant similar related exposed",
-    "with": "associated compatible consistent infected equipped covered filled replaced treated",
+    "with": "associated compatible consistent infected equipped covered filled replaced treated "
+    "interact comply cooperate",
     "of": "capable composed independent aware",
     "from": "exempt different absent",
     "against": "effective active insured",
@@ -387,6 +391,8 @@ def _clause_facts(clause: Clause, small: Collection[str], label: str) -> Iterato
     for part in clause.parts:
         kept = [one for one in clause.parts if one is not part]
         if sum(len(one.words) for one in kept) > MAX_KEPT or not is_answer(part):
+            continue
+        if any(one.prep == "with" for one in kept):  # "teaches Italian with a song"
             continue
         subject = _name(clause.subject, small, head_is_plain=plain)
         for ask, answer, kind in _asks(clause, part, kept) if named or plain else ():
@@ -554,8 +560,19 @@ def is_specific(words: Tokens, head: Token, small: Collection[str]) -> bool:
         and not any(one.dep_ == "det" and one.text.casefold() != "the" for one in words)
         and not any(one.dep_ in ("cc", "conj") for one in words)
         and not any(one.dep_ == "nummod" and one.i < head.i for one in words)
+        and _has_article(words, head, small)
         and _has_name(words, small)
     )
+
+
+def _has_article(words: Tokens, head: Token, small: Collection[str]) -> bool:
+    """Whether a common noun has an article, an owner or a name before it; a name needs none."""
+    usual = head.is_sent_start and head.text.casefold() in small
+    if head.pos_ == "PROPN" and not usual:
+        return True
+    owned = any(one.dep_ == "poss" for one in words)
+    named = any(_is_name(one, small) for one in words if one.i < head.i)
+    return words[0].text.casefold() == "the" or owned or named
 
 
 def _has_name(words: Tokens, small: Collection[str]) -> bool:
@@ -568,8 +585,8 @@ def _has_name(words: Tokens, small: Collection[str]) -> bool:
         return False  # "the Classic account"
     if len({one.text.casefold() for one in bare}) < len(bare):  # "Risk Assessment Risk": a heading
         return False
-    if len(names) == 1 and len(bare) == 1 and names[0].ent_type_ == "PERSON":
-        return False
+    if len(bare) == 1 and names[0].text[1:].islower() and names[0].ent_type_ not in _PLACES:
+        return False  # "Ursel", "Kestrel": which?
     if len(names) == 1 and names[0].is_sent_start and not _is_sure_name(names[0]):
         return False
     owners = [one for one in words if one.dep_ == "poss"]
@@ -727,7 +744,9 @@ def _by_whom(clause: Clause, part: Part, kept: Sequence[Part], kind: str) -> Ite
         "is": third_person(clause.root.lemma_), "are": third_person(clause.root.lemma_),
     }.get(clause.front)  # fmt: skip
     # "sent by post", "ordered by the end of June", "reached by a lift": nobody does it.
-    if active and clause.middle == participle and kind in ("person", "organisation"):
+    alone = len(clause.subject) == 1 and clause.head.pos_ == "NOUN"  # "details"
+    named = kind in ("person", "organisation")
+    if active and clause.middle == participle and named and not alone:
         yield f"Who {active} X {rest}".strip() + "?", part.text, kind
 
 
@@ -802,7 +821,7 @@ def _can_strand(clause: Clause, part: Part) -> bool:
     before, after = clause.parts[:at], clause.parts[at + 1 :]
     governed = _GOVERNS.get(part.prep, "").split()
     adjective = next((one.head.text for one in before if one.dep == "acomp"), "")
-    loose = part.prep == "with" and clause.root.tag_ == "VBN" and clause.root.text not in governed
+    loose = part.prep == "with" and not {clause.root.text, clause.root.lemma_} & {*governed}
     if (adjective and adjective not in governed) or loose:
         return False
     close = all(one.dep in ("prt", "acomp") for one in before)
@@ -831,6 +850,10 @@ def _direct(clause: Clause, part: Part, kept: Sequence[Part], kind: str) -> Iter
             ask = clause.ask(f"How many {text_of(rest)}", part)
             yield ask, text_of(count), "amount"
     elif lemma not in _LIGHT and kind not in ("amount", "date") and not unit:
+        if len(clause.subject) == 1 and clause.head.pos_ == "NOUN":  # "agents", "details"
+            return
+        if any(one.like_num for other in kept for one in other.words if _kind(other) != "date"):
+            return
         wh = "Who" if kind == "person" else "What"
         yield clause.ask(wh, part), part.text, kind
 
