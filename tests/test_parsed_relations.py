@@ -181,7 +181,7 @@ def test_active_and_passive_answer_the_same_question() -> None:
     ],
 )
 def test_it_is_silent_where_a_clause_or_its_subject_is_not_certain(text: str) -> None:
-    assert facts(text, small="classic account people") == {}
+    assert facts(text, small="classic account people tenant") == {}
 
 
 @parse

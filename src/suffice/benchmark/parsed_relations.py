@@ -27,13 +27,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from suffice.benchmark.claims import HEADLINE, PageIndex, parse_fact
-from suffice.benchmark.inflection import past_of, third_person
+from suffice.benchmark.claims import PageIndex, parse_fact
+from suffice.benchmark.inflection import base_form, past_of, third_person
 from suffice.benchmark.open_relations import PARSED, STATES_NOTHING, kind_of, relation_name
 from suffice.benchmark.relation_words import parse_relation
 from suffice.benchmark.stage_protocols import Claim, Triple, TripleExtractor
 from suffice.benchmark.stated_facts import happens_again
 from suffice.benchmark.vocabulary import (
+    ATTRIBUTES,
     COUNTRIES,
     FIRST_NAMES,
     GENERIC_HEADINGS,
@@ -151,7 +152,7 @@ class ParsedTriples:
             for document, text, words in zip(self.documents, texts, parsed)
             if text
             and counts[title_key(text)] == 1
-            and self.pages.kind(document.title.strip()) != HEADLINE
+            and self.pages.kind(document.title.strip()) in ("", "place")  # no headline, no film
             and self._is_label(words, titled=text == document.title.strip())
         }
 
@@ -282,27 +283,32 @@ _EMPTY_WORDS = frozenset(
     "half wide broad range variety number lot set kind pair couple every greater than "
     "sister subsidiary partner member".split()
 )
-_TAKES_AS = frozenset("know use define describe classify serve act administer treat count".split())
+_OF_PEOPLE = frozenset("thank invite welcome employ hire appoint elect marry meet".split())
 _SET_PHRASES = frozenset(
     "order contrast addition case fact term response line view spite accordance comparison turn "
     "conjunction total part general particular exception regard respect basis least".split()
 )
-# Adjectives and participles, and the preposition that a question may end with.
+# Verbs, participles and adjectives, by the preposition that a question about them may end with.
 _GOVERNS = {
-    "for": "responsible liable valid necessary essential suitable known famous intended",
-    "on": "dependent based reliant",
-    "to": "subject sensitive resistant similar related exposed",
+    "for": "responsible liable necessary essential suitable known famous intended scan use approve "
+    "pay search ask apply stand",
+    "on": "dependent based reliant rely depend base print list run work focus secure lie insist",
+    "to": "subject sensitive resistant similar related exposed belong apply refer connect attach "
+    "assign convert respond react contribute adapt give send transfer",
     "with": "associated compatible consistent infected equipped covered filled replaced treated "
-    "interact comply cooperate",
-    "of": "capable composed independent aware",
-    "from": "exempt different absent",
-    "against": "effective active insured",
+    "fill equip cover replace interact comply cooperate",
+    "of": "capable composed independent aware consist",
+    "from": "exempt different absent suffer derive descend evolve originate benefit exclude",
+    "against": "effective active insure protect guard vaccinate",
+    "into": "divide convert split translate turn transform",
+    "through": "spread transmit",
+    "about": "complain",
+    "as": "know use define describe classify serve act administer treat count",
 }
 _NAMELESS = frozenset((*WEEKDAYS, *MONTHS, *(month[:3] for month in MONTHS), *NATIONALITIES))
 _BAD_TAGS = frozenset("PRP PRP$ WDT WP WP$ WRB EX MD UH LS FW".split())
 _WHEN = {"in": "When", "on": "When", "at": "When", "since": "Since when", "until": "Until when"}
 _PLACES = frozenset(("GPE", "LOC", "FAC"))
-_STRANDED = frozenset("on to for with from into as of against through over about".split())
 _INSIDE = frozenset("in at on behind under near opposite".split())
 _HUMAN = (
     ROLES
@@ -317,6 +323,7 @@ _UNITS = re.compile(
     r"(?:second|minute|hour|day|week|month|year|night|m|km|cm|mm|kg|g|mg|l|ml|mile|metre|meter|litre|"
     r"liter|foot|feet|inch|ton|tonne|degree|°|percent|per cent|%|point|time)s?$"
 )
+_NOT_COUNTED = frozenset("quarter half third crown euro dollar pound time".split())
 _TIMES = frozenset("second minute hour day week month year night".split())
 MAX_SUBJECT, MAX_ANSWER, MAX_KEPT = 8, 10, 9  # words
 
@@ -479,7 +486,9 @@ def _verb_group(root: Token, before: Tokens, subject: Token) -> tuple[str, str] 
     if aux:
         return finite.text, " ".join(one.text for one in group if one is not finite)
     do = {"VBZ": "does", "VBP": "do", "VBD": "did"}[root.tag_]
-    words = (root.lemma_ if one is root else one.text for one in group)
+    sure = root.tag_ != "VBZ" or third_person(root.lemma_) == root.text.casefold()
+    base = root.lemma_ if sure else base_form(root.text.casefold())  # "rides" is not of "rid"
+    words = (base if one is root else one.text for one in group)
     return do, " ".join(words)
 
 
@@ -643,8 +652,12 @@ def is_answer(part: Part) -> bool:
         return False
     content = [one for one in words if one.text.casefold() not in FUNCTION_WORDS]
     tag = content[0].tag_ if len(content) == 1 else ""
-    # "the manuscript": which? "work", "office": part of the verb.
-    bare = (tag in ("NN", "NNS") and words[0].text == "the") or (tag == "NN" and len(words) == 1)
+    # "the manuscript": which? "work", "hands": part of the verb.
+    bare = tag in ("NN", "NNS") and (words[0].text == "the" or len(words) == 1)
+    if any(one.tag_ in ("VBZ", "VBD", "VBP") for one in words):  # "two miles and suits prams"
+        return False
+    if part.head.pos_ == "NUM" and part.dep == "dobj" and part.head.head.lemma_ != "cost":
+        return False  # "seven of nine"
     cited = any(one.like_num and two.like_num for one, two in pairwise(words))
     ended = words[-1].pos_ in ("NOUN", "PROPN", "NUM", "SYM")
     agent = part.dep != "agent" and any(one.text == "by" for one in words)
@@ -731,6 +744,8 @@ def _when(clause: Clause, part: Part, kept: Sequence[Part]) -> Iterator[Ask]:
         return
     often = happens_again(clause.root.lemma_, words) and not any(c.isupper() for c in words)
     state = clause.root.lemma_ == "be" and not kept
+    if part.prep == "on" and part.text.isdigit():  # a telephone
+        return
     if part.prep in _WHEN and not often and not state and part.dep == "prep":
         year = re.fullmatch(r"[12]\d{3}", part.text) and part.prep == "in"
         yield clause.ask("In what year" if year else _WHEN[part.prep], part), part.text, "date"
@@ -762,13 +777,11 @@ def _what_is(clause: Clause, part: Part, kept: Sequence[Part], kind: str) -> Ite
     definite = first.text.casefold() == "the" and clause.subject[0].text.casefold() == "the"
     owned = any(one.dep_ in ("prep", "poss") for one in clause.head.children)
     lasting = clause.root.tag_ != "VBD" or not owned  # "the incidence of RSV was 3 %": in one study
-    bare = len(clause.subject) == 1  # "Lunch is 3.20 a day"
-    if (
-        clause.head.tag_ == "NN"
-        and lasting
-        and not bare
-        and (literal or definite or part.head.pos_ == "PROPN")
-    ):
+    # "The fee is 640", "the day limit"; not "the church is two minutes away" or "lunch is 3.20".
+    described = any(one.dep_ in ("compound", "amod") for one in clause.head.children)
+    known = clause.head.lemma_.casefold() in ATTRIBUTES | ROLES or described or owned
+    stated = literal or definite or part.head.pos_ == "PROPN"
+    if clause.head.tag_ == "NN" and lasting and known and stated:
         wh = "Who" if kind == "person" else "What"
         yield f"{wh} {clause.front} X?", part.text, kind
 
@@ -811,28 +824,18 @@ def _amount_word(part: Part) -> str:
 def _can_strand(clause: Clause, part: Part) -> bool:
     """Whether the question may end with the preposition: "What does X rely on?"
 
-    Not "What does Sousse lie in Tunisia on?": it must belong to the verb or to its object.
+    It must belong to the verb or an adjective: not "What does Sousse lie in Tunisia on?"
     """
-    light = clause.root.lemma_ in _LIGHT and len(clause.parts) == 1
     time = part.head.ent_type_ in _VALUES or part.head.lemma_.casefold() in _TIME_NOUNS
-    if part.prep not in _STRANDED or time or light:
-        return False
     at = clause.parts.index(part)
     before, after = clause.parts[:at], clause.parts[at + 1 :]
-    governed = _GOVERNS.get(part.prep, "").split()
     adjective = next((one.head.text for one in before if one.dep == "acomp"), "")
-    loose = part.prep == "with" and not {clause.root.text, clause.root.lemma_} & {*governed}
-    if (adjective and adjective not in governed) or loose:
-        return False
+    governed = (adjective or clause.root.lemma_) in _GOVERNS.get(part.prep, "").split()
     close = all(one.dep in ("prt", "acomp") for one in before)
-    with_object = [one.dep for one in before] == ["dobj"] and part.prep in ("against", "to", "from")
-    if not (close or with_object) or any(one.dep != "prep" for one in after) or len(after) > 1:
-        return False
-    if part.prep == "to" and clause.root.lemma_ in ("go", "come", "move", "travel", "return"):
-        return False  # where, not what
-    named_as = part.prep != "as" or clause.root.lemma_ in _TAKES_AS
+    with_object = [one.dep for one in before] == ["dobj"] and part.prep in ("against", "to")
     bare = len(part.words) == 1 and part.head.tag_ == "NN"  # "taken to hospital"
-    return named_as and not bare and (close or part.prep != "for")
+    ends = not after or (len(after) == 1 and after[0].dep == "prep")
+    return governed and (close or with_object) and ends and not bare and not time
 
 
 def _direct(clause: Clause, part: Part, kept: Sequence[Part], kind: str) -> Iterator[Ask]:
@@ -846,11 +849,16 @@ def _direct(clause: Clause, part: Part, kept: Sequence[Part], kind: str) -> Iter
     elif numbers:
         count = list(numbers[0].subtree)
         rest = [one for one in part.words if one not in count]
-        if len(numbers) == 1 and not unit and part.head.tag_ == "NNS" and part.words[0] == count[0]:
+        counted = part.head.tag_ == "NNS" and part.head.lemma_.casefold() not in _NOT_COUNTED
+        loose = any(one.text == "for" for one in rest)  # "430 crowns for the shelter"
+        if len(numbers) == 1 and not unit and counted and not loose and part.words[0] == count[0]:
             ask = clause.ask(f"How many {text_of(rest)}", part)
             yield ask, text_of(count), "amount"
     elif lemma not in _LIGHT and kind not in ("amount", "date") and not unit:
         if len(clause.subject) == 1 and clause.head.pos_ == "NOUN":  # "agents", "details"
+            return
+        person = clause.head.ent_type_ == "PERSON" or lemma in _OF_PEOPLE
+        if person and not kept:  # "Mr Orrin lent the second tractor": once
             return
         if any(one.like_num for other in kept for one in other.words if _kind(other) != "date"):
             return
