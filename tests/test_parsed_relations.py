@@ -174,6 +174,7 @@ def test_active_and_passive_answer_the_same_question() -> None:
         "The Classic account costs 4.90 a month.",  # of which bank?
         "The Orrin depot opened on Sunday.",  # which Sunday?
         "The Orrin depot was sent by post.",
+        "Queen Adela, liner, launched at Birkdale in 1911.",
         "The Orrin depot was cleared by the end of June.",  # no agent
         "Ursel counts votes until 3 May.",  # which Ursel?
         "Tenant of Larch Court complained about a dripping tap.",  # half a sentence

@@ -34,6 +34,7 @@ SEED, COUNT = 42, 40
 FOLDER = ROOT / "research" / "grade_readings"
 WHAT = ("triples", "questions")
 CHAINS = "chains"  # drawn by `suffice_research.grade.chains`
+PARSED = "parsed"  # questions that only the parse gives
 VERDICTS = ("right", "vague", "wrong")  # vague: true, but nobody would ask for it that way
 
 
@@ -144,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     showing.add_argument("--json", action="store_true")
     drawing.add_argument("--what", choices=WHAT, default=WHAT[0])
     drawing.add_argument("--parse", action="store_true", help="questions that only the parse gives")
-    showing.add_argument("--what", choices=(*WHAT, CHAINS), default=WHAT[0])
+    showing.add_argument("--what", choices=(*WHAT, CHAINS, PARSED), default=WHAT[0])
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "draw":

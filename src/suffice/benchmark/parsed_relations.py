@@ -438,6 +438,9 @@ def read_clause(root: Token) -> Clause | None:
     aside = any(one.dep_ == "appos" for one in subjects[0].children)
     if not aside and root.doc[subjects[0].right_edge.i + 1].text == ",":
         return None  # "The arcade, rules for visitors."
+    direct = any(one.dep_ == "dobj" for one in after)
+    if aside and root.tag_ == "VBD" and (not direct or lemma == "die"):
+        return None  # half a sentence: "Queen Adela, liner, launched at Birkdale"
     verb = _verb_group(root, before, subjects[0])
     opening = [one for one in before if one.i < subjects[0].i and one.dep_ != "punct"]
     parts = [part for one in (*after, *opening) for part in _parts(one)]
@@ -735,7 +738,7 @@ def _when(clause: Clause, part: Part, kept: Sequence[Part]) -> Iterator[Ask]:
     clock = _is_clock(part.text)
     timed = any(re.search(r"\d", one.text) and one.head.ent_type_ in _VALUES for one in kept)
     loose = any(one.head.lemma_.casefold() in _TIME_NOUNS for one in kept)
-    if part.text in WEEKDAYS or loose or (timed and not others):  # which Friday?
+    if {*part.text.split()} & {*WEEKDAYS} or loose or (timed and not others):  # which Friday?
         return
     # "closes on Fridays at 17:00" is asked for the hour only; an event needs more than an hour.
     if len(others) > 1 or (others and (not clock or _is_clock(others[0].text))):
@@ -842,6 +845,8 @@ def _direct(clause: Clause, part: Part, kept: Sequence[Part], kind: str) -> Iter
     numbers = [one for one in part.head.children if one.dep_ == "nummod" and one.i < part.head.i]
     lemma = clause.root.lemma_.casefold()
     unit = _UNITS.search(part.head.text.casefold()) is not None
+    if lemma == "cost" and "lives" in part.text:
+        return
     if lemma == "cost" and any(one.like_num for one in part.words):
         yield clause.ask("How much", part), part.text, "amount"
     elif lemma in ("take", "last") and part.head.lemma_ in _TIMES and numbers:
