@@ -21,7 +21,8 @@ from tests.live.test_wheel import Installed, installed, plain  # noqa: F401 - a 
 from suffice.cli.doctor import EXTRAS
 
 BROUGHT = {"hub"}  # by tokenizers, which everybody has
-ALONE = {"dspy", "ragas", "deepeval", "ir-measures"}  # docs/decisions/0024-integrations.md
+# docs/decisions/0024-integrations.md; spaCy also needs a model
+ALONE = {"dspy", "ragas", "deepeval", "ir-measures", "parse"}
 
 
 def found(python: Path, at: Path) -> dict[str, str | None]:

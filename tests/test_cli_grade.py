@@ -10,6 +10,7 @@ from tests.commands import suffice
 from tests.films import films
 from typer.testing import Result
 
+from suffice.benchmark import parsed_relations
 from suffice.datasets.jsonl import document_record
 from suffice.storage import new_artefact
 
@@ -94,3 +95,14 @@ def test_a_folder_of_texts_is_a_corpus(tmp_path: Path) -> None:
     made = (tmp_path / "made" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     found = {(one["question"], one["answer"]) for one in map(json.loads, made)}
     assert ("What is the default port of Billing service?", "8443") in found
+
+
+def test_parse_without_spacy_says_how_to_install_it(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsed_relations, "find_spec", lambda name: None)
+    result = grade(corpus, "--parse")
+    assert result.exit_code == 2
+    assert "needs the extra 'parse'" in result.stderr
+    assert "pip install 'suffice[parse]'" in result.stderr
+    assert not (corpus.parent / "made").exists()

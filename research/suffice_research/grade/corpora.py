@@ -1,18 +1,21 @@
-"""Five corpora of different kinds, to judge by hand what the rules extract from them.
+"""Corpora of different kinds, to judge by hand what is extracted from them.
 
-multihop_rag   news, public                   everyday     our own short texts, pooled
-manuals        manual pages of this machine   controlled   our own news, made from a seed
-handbook       the markdown of this repository
+multihop_rag   news, public                     everyday        our own short texts, pooled
+manuals        manual pages of this machine     controlled      our own news, made from a seed
+handbook       the markdown of this repository  covidqa         passages of medical articles, public
+home_texts, legal_finance, ...                  a single file of our own short texts: loose prose
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -23,6 +26,7 @@ from suffice.types import Document
 from suffice_research.controlled import controlled_collection
 
 ROOT = Path(__file__).parents[3]
+PASSAGE_WORDS = 110
 MANUAL_PAGES = 1_000
 MANUAL_SECTIONS = "1578"  # programs, files, conventions, administration: not the C library
 
@@ -31,16 +35,33 @@ def multihop_rag(data: Path) -> list[Document]:
     return list(load("multihop_rag", data / "multihop_rag").documents())
 
 
-def everyday(data: Path) -> list[Document]:
+def everyday(data: Path, files: str = "*") -> list[Document]:
     """The documents and look-alikes of all cases, without duplicates."""
     found: dict[str, Document] = {}
-    for path in sorted((ROOT / "research" / "everyday").glob("*.jsonl")):
+    for path in sorted((ROOT / "research" / "everyday").glob(f"{files}.jsonl")):
         with path.open(encoding="utf-8") as lines:
             for case in map(json.loads, lines):
                 for one in (*case["docs"], *case["distractors"]):
                     doc_id = f"{case['id']}/{one['id']}"
                     document = Document(doc_id, one["text"], title=one.get("title") or "")
                     found.setdefault(one["text"], document)
+    return list(found.values())
+
+
+def covidqa(data: Path) -> list[Document]:
+    """The articles in passages, as a retriever would hold them."""
+    with gzip.open(data / "covidqa/covidqa.json.gz", "rt", encoding="utf-8") as file:
+        articles = [
+            paragraph["context"]
+            for article in json.load(file)["data"]
+            for paragraph in article["paragraphs"]
+        ]
+    found: dict[str, Document] = {}
+    for number, article in enumerate(articles):
+        words = article.split()
+        for at in range(0, len(words), PASSAGE_WORDS):
+            text = " ".join(words[at : at + PASSAGE_WORDS])
+            found.setdefault(text, Document(f"{number}/{at}", text))
     return list(found.values())
 
 
@@ -84,5 +105,9 @@ def _manual_pages(names: list[tuple[str, str]]) -> Iterator[Document]:
 
 
 CORPORA: dict[str, Callable[[Path], list[Document]]] = {
-    one.__name__: one for one in (multihop_rag, manuals, everyday, handbook, controlled)
+    one.__name__: one for one in (multihop_rag, manuals, everyday, handbook, controlled, covidqa)
+}
+CORPORA |= {
+    path.stem: partial(everyday, files=path.stem)
+    for path in sorted((ROOT / "research" / "everyday").glob("*.jsonl"))
 }

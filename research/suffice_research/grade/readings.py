@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
 from suffice.benchmark.knowledge_graph import seeded_order
-from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
+from suffice.benchmark.pipeline import BenchmarkSettings, NoQuestionsError, build_benchmark
 from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.triples import RuleTriples
 from suffice.errors import InputError, SufficeError
@@ -34,6 +34,7 @@ SEED, COUNT = 42, 40
 FOLDER = ROOT / "research" / "grade_readings"
 WHAT = ("triples", "questions")
 CHAINS = "chains"  # drawn by `suffice_research.grade.chains`
+PARSED = "parsed"  # questions that only the parse gives
 VERDICTS = ("right", "vague", "wrong")  # vague: true, but nobody would ask for it that way
 
 
@@ -67,18 +68,34 @@ def draw(documents: Sequence[Document], count: int, *, seed: int = SEED) -> list
     ]
 
 
-def draw_questions(
-    documents: Sequence[Document], count: int, *, seed: int = SEED
+def make_questions(
+    documents: Sequence[Document], seed: int, *, parse: bool = False
 ) -> list[dict[str, object]]:
-    """A sheet of generated questions to judge."""
+    """All valid questions of a corpus, at most 200 of each form."""
+    settings = BenchmarkSettings(seed=seed, per_form=200, twins=0, lookalikes=0, parse=parse)
     with TemporaryDirectory() as place:
-        settings = BenchmarkSettings(seed=seed, per_form=200, twins=0, lookalikes=0)
-        build_benchmark(documents, Path(place) / "made", settings=settings)
-        made = [
-            record.value
-            for record in read_json_records(Path(place) / "made/questions.jsonl", BadRecords())
-        ]
-    print(f"drawn from {len(made)} valid questions", file=sys.stderr)
+        try:
+            build_benchmark(documents, Path(place) / "made", settings=settings)
+        except NoQuestionsError:
+            return []
+        path = Path(place) / "made/questions.jsonl"
+        return [record.value for record in read_json_records(path, BadRecords())]
+
+
+def draw_questions(
+    documents: Sequence[Document], count: int, *, seed: int = SEED, parse: bool = False
+) -> list[dict[str, object]]:
+    """A sheet of generated questions to judge; with `parse`, of those that only it gives."""
+    made = make_questions(documents, seed)
+    print(f"{len(made)} valid questions by rules", file=sys.stderr)
+    if parse:
+        known, parsed = (
+            {one["question_id"] for one in made},
+            make_questions(documents, seed, parse=True),
+        )
+        print(f"{len(parsed)} valid questions with the parse", file=sys.stderr)
+        made = [one for one in parsed if one["question_id"] not in known]
+    print(f"drawn from {len(made)}", file=sys.stderr)
     drawn = seeded_order(made, lambda one: f"read {one['question_id']}", seed)[:count]
     names = ("question_id", "kind", "question", "answer", "gold", "path")
     return [{name: one[name] for name in names} | {"verdict": "", "why": ""} for one in drawn]
@@ -127,15 +144,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     showing = commands.add_parser("show", help="count the readings")
     showing.add_argument("--json", action="store_true")
     drawing.add_argument("--what", choices=WHAT, default=WHAT[0])
-    showing.add_argument("--what", choices=(*WHAT, CHAINS), default=WHAT[0])
+    drawing.add_argument("--parse", action="store_true", help="questions that only the parse gives")
+    showing.add_argument("--what", choices=(*WHAT, CHAINS, PARSED), default=WHAT[0])
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "draw":
             if chosen.seed < 0 or chosen.count < 1:
                 raise InputError("--seed must be 0 or more, --count 1 or more")
-            write = draw if chosen.what == WHAT[0] else draw_questions
-            documents = CORPORA[chosen.corpus](chosen.data)
-            for record in write(documents, chosen.count, seed=chosen.seed):
+            documents, options = CORPORA[chosen.corpus](chosen.data), {"seed": chosen.seed}
+            if chosen.what == WHAT[0]:
+                drawn = draw(documents, chosen.count, **options)
+            else:
+                drawn = draw_questions(documents, chosen.count, **options, parse=chosen.parse)
+            for record in drawn:
                 print(json.dumps(record, ensure_ascii=False))
             return 0
         found = summary(what=chosen.what)

@@ -25,7 +25,7 @@ from typing import TypeVar
 from suffice.benchmark.chain_questions import Wording, make_question
 from suffice.benchmark.comparison_questions import date_span
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
-from suffice.benchmark.open_relations import is_functional, kind_of
+from suffice.benchmark.open_relations import PARSED, is_functional, kind_of
 from suffice.benchmark.relation_words import METADATA, OUTLET, ask_option, clause_of, confirm
 from suffice.benchmark.relations import RELATIONS
 from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
@@ -64,7 +64,7 @@ class Facts:
 
     @cached_property
     def lasting(self) -> list[Triple]:
-        """The facts without what a person did at one moment in an article: "Mira met Jon"."""
+        """The facts without what somebody did at one moment in an article: "Mira met Jon"."""
         articles = {
             one.doc_id
             for subject in self.graph.subjects
@@ -73,6 +73,8 @@ class Facts:
         return [one for one in self.every if not (one.doc_id in articles and self._is_deed(one))]
 
     def _is_deed(self, triple: Triple) -> bool:
+        if triple.relation.startswith(PARSED):
+            return triple.object_kind != "date"
         subject = kind_of(triple.subject, self.wording.pages.kind(triple.subject))
         # A name of unknown kind may be a person's: "Logan Cooke".
         among_people = {subject, triple.object_kind} <= {"person", ""}
@@ -167,7 +169,12 @@ def _rationed(items: Iterable[T], group: Callable[[T], str], most: int) -> Itera
 
 
 def _group(triple: Triple) -> str:
-    """The group of a fact; all options of manual pages are one group, as each has its own name."""
+    """The group of a fact; all options of manual pages are one group, as each has its own name.
+
+    A parsed fact has its own relation, so these are grouped by the kind of their answer.
+    """
+    if triple.relation.startswith(PARSED):
+        return f"{PARSED}{triple.object_kind}"
     return triple.relation.split(" -")[0]
 
 

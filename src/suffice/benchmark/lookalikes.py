@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from suffice.benchmark.knowledge_graph import seeded_order
+from suffice.benchmark.open_relations import PARSED
 from suffice.benchmark.stage_protocols import GeneratedQuestion, Triple
 from suffice.benchmark.vocabulary import base_title
 from suffice.text import title_key, title_words
@@ -23,13 +24,21 @@ _DIGITS = re.compile(r"\d+")
 
 
 def other_subjects(questions: Iterable[GeneratedQuestion]) -> dict[str, list[str]]:
-    """Relation -> the subjects it has in the questions: candidates to replace one another."""
+    """Relation -> the subjects it has in the questions: candidates to replace one another.
+
+    A parsed relation is a question of its own, so its group is how that question begins.
+    """
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for question in questions:
         for path in question.paths:
             for one in path.triples:
-                found[one.relation].setdefault(one.subject)
+                found[_group(one)].setdefault(one.subject)
     return {relation: list(subjects) for relation, subjects in found.items()}
+
+
+def _group(triple: Triple) -> str:
+    parsed = triple.relation.startswith(PARSED)
+    return triple.relation.partition(" X")[0] if parsed else triple.relation
 
 
 def look_alike(
@@ -45,7 +54,7 @@ def look_alike(
         triples, lambda one: f"like {question.question_id} {one.doc_id}", seed
     ):
         document = documents[triple.doc_id]
-        for name in _substitutes(triple, others.get(triple.relation, ()), question, seed):
+        for name in _substitutes(triple, others.get(_group(triple), ()), question, seed):
             changed = _rename(document, triple.subject, name)
             if changed is not None:
                 return triple.doc_id, replace(changed, doc_id=f"{triple.doc_id}{SUFFIX}")

@@ -37,6 +37,7 @@ from suffice.storage.records import read_toml
 from suffice.text import date_mentions, title_key
 
 SAID = "said"
+PARSED = "parsed: "  # prefix of a relation that is a question, found by `parsed_relations`
 MAX_OBJECT_WORDS, MAX_PHRASE_WORDS, MAX_CLAIM_WORDS = 7, 12, 40
 LITERALS = frozenset(("date", "amount", "version", "id"))
 
@@ -160,6 +161,8 @@ def is_functional(relation: str, kind: str) -> bool:
 
     "Led by", "default port" and a date have one; "visits" and "a member of" may have many.
     """
+    if relation.startswith(PARSED):
+        return kind in ("date", "amount") and not relation.startswith(f"{PARSED}According")
     if relation.endswith(" by"):
         return inverse(relation) != ""
     if kind == "date":

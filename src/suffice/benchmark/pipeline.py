@@ -45,6 +45,7 @@ from suffice.benchmark.knowledge_graph import (
 )
 from suffice.benchmark.lookalikes import look_alike, other_subjects
 from suffice.benchmark.news_questions import write_news_questions
+from suffice.benchmark.parsed_relations import ParsedTriples, find_model
 from suffice.benchmark.stage_cache import StageCache, check_folder, json_line
 from suffice.benchmark.stage_protocols import (
     Claim,
@@ -96,6 +97,7 @@ class BenchmarkSettings:
     twins: float = 0.25  # share of the valid questions that get an unanswerable twin
     encoder: str = "wordllama"
     lookalikes: float = 0.1  # share that get a twin with a changed copy of a needed document
+    parse: bool = False  # add what a dependency parse finds (`parsed_relations`, needs spaCy)
 
     def __post_init__(self) -> None:
         if unknown := set(self.forms) - set(FORMS):
@@ -205,11 +207,13 @@ class _Builder:
 
     def build(self, documents: Iterable[Document]) -> Benchmark:
         check_out(self.out)
+        if self.settings.parse:
+            find_model()  # before the work
         self._corpus(documents)
         corpus = list(load_documents(self.out / "documents.jsonl", BadRecords(), empty_ok=True))
         pages = PageIndex(parse_pages(corpus).values(), corpus)
         claims = self._claims(corpus, pages)
-        triples = self._triples(claims, pages)
+        triples = self._triples(claims, pages, corpus)
         clusters = self._clusters(claims)
         graph = build_graph(self._knowledge(claims, triples, clusters, pages), pages)
         paths = self._paths(graph)
@@ -280,8 +284,12 @@ class _Builder:
             )
         return [Claim(**record) for record in records]
 
-    def _triples(self, claims: Sequence[Claim], pages: PageIndex) -> list[Triple]:
+    def _triples(
+        self, claims: Sequence[Claim], pages: PageIndex, documents: Sequence[Document]
+    ) -> list[Triple]:
         extractor = self.stages.triples(pages)
+        if self.settings.parse:
+            extractor = ParsedTriples(pages, extractor, documents)
         records = self._cache.records(
             "triples",
             {"by": _by(extractor)},
@@ -300,7 +308,7 @@ class _Builder:
             )
             raise NoQuestionsError(
                 f"no relation was found in {len(claims):,} sentences",
-                hint=rules if _by(extractor) == _RULES else model,
+                hint=rules if _by(extractor).startswith(_RULES) else model,
             )
         return [Triple(**record) for record in records]
 

@@ -30,7 +30,7 @@ from suffice.benchmark.inflection import (
     past_tense,
     third_person,
 )
-from suffice.benchmark.open_relations import LITERALS, is_event
+from suffice.benchmark.open_relations import LITERALS, PARSED, is_event
 from suffice.benchmark.relations import MAX_RELATION_WORDS, RELATIONS, Relation
 from suffice.benchmark.stage_protocols import Triple
 from suffice.benchmark.stated_facts import STATED
@@ -263,6 +263,8 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
         return known if does else Relation(ask=("What is X?",))
     if triple.relation.startswith(STATED):
         return Relation(object="date", ask=(triple.phrase,))
+    if triple.relation.startswith(PARSED):
+        return Relation(object=triple.object_kind, ask=(triple.phrase,))
     if triple.phrase == f"{triple.relation} in":  # "highest mountain in"
         most = f"the {triple.relation} in X"
         return Relation(of=(most,), ask=(f"What is {most}?",))

@@ -82,6 +82,11 @@ def stated_facts(text: str, name: str) -> Iterator[StatedFact]:
         yield StatedFact(said, ask, dated["value"])
 
 
+def happens_again(base: str, rest: str) -> bool:
+    """Whether what this verb says may have several dates: "hosted a fair", not "its first fair"."""
+    return _REPEATED.match(base) is not None and _ONCE.search(rest) is None
+
+
 def _question(said: str, value: str) -> str | None:
     """Words that ask when; None for states, recurring events and references to earlier text."""
     verb, _, rest = said.partition(" ")
@@ -94,9 +99,9 @@ def _question(said: str, value: str) -> str | None:
         passive = rest.split()
         first = next((word for word in passive if not word.endswith("ly")), "")
         done = is_past(first) or first.endswith(("ed", "en"))
-        often = _REPEATED.match(base_form(first)) and not _ONCE.search(rest)
+        often = happens_again(base_form(first), rest)
         return f"{when} {verb} X {rest}?" if done and not often else None
     base = base_form(verb)
-    often = _REPEATED.match(base) and not _ONCE.search(rest)
+    often = happens_again(base, rest)
     known = is_past(verb) and (is_base(base) or verb.endswith("ed"))
     return f"{when} did X {base} {rest}?" if known and not often else None

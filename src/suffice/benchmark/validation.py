@@ -12,13 +12,14 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 
 from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.inflection import QUESTION_WORDS
-from suffice.benchmark.open_relations import is_event
+from suffice.benchmark.open_relations import PARSED, is_event
 from suffice.benchmark.stage_protocols import GeneratedQuestion, Judgement, Triple
 from suffice.benchmark.vocabulary import NATIONALITIES, ROLES, any_of, base_title
-from suffice.lexicon import MONTHS
+from suffice.lexicon import FUNCTION_WORDS, MONTHS
 from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.text import title_key, title_words
 from suffice.types import DocId, Document
@@ -30,6 +31,7 @@ ONE_DOCUMENT_KINDS = frozenset({"single", "yes_no"})  # one document may suffice
 UNNAMED_KINDS = frozenset({"condition", "intersection", "across"})  # they describe their subject
 MIN_WORDS, MAX_WORDS = 3, 60
 MIN_TELLING = 3  # letters of an answer; shorter ones occur in documents for many reasons
+SAYS_ALIKE, STEM = 0.6, 5  # share of a question's words in a document that may answer it, too
 MAX_NAMING = 3  # documents with a lower-case name; in more of them it means several things
 REPORTED = "reported"  # the relation from a name to what a sentence says about it
 _VAGUE = re.compile(rf"\b{any_of('vague')}\b", re.IGNORECASE)
@@ -40,6 +42,7 @@ _SLIPS = re.compile(
     r"[|`*#<>{}\[\]_]{2}|\s[,;:]|[,;:]\?|\( |[\n\t]|"
     r"(?<!\b[A-Z])(?<!\b[JS]r)(?<!\bInc)(?<!\bLtd)(?<!\bCo)(?<!\bCorp)\.\?"
 )
+_ASKING = re.compile(r"\bX\b|^(?:\w+ )?[Hh]ow \w+|^In what year|^Within what time")
 _INVERTED = re.compile(r"[A-Z]{2}[A-Z'-]*, [A-Z]")
 _DEMONYMS: dict[str, list[str]] = defaultdict(list)
 for _word, _country in NATIONALITIES.items():
@@ -203,10 +206,36 @@ class RuleJudge:
     def has_other_outcome(self, question: GeneratedQuestion) -> bool:
         """Another document names the thing that something happened to, and may say otherwise."""
         fact = question.paths[0].triples[0]
-        if question.hops > 1 or not is_event(fact.relation, fact.phrase, fact.object):
+        if question.hops > 1:
+            return False
+        if fact.relation.startswith(PARSED) and fact.subject not in self._title_counts:
+            return self._says_alike(question)
+        if not is_event(fact.relation, fact.phrase, fact.object):
             return False
         others = self._naming[title_key(fact.subject)] - set(question.doc_ids)
         return any(f" {title_key(fact.relation)} " in self._key[doc_id] for doc_id in others)
+
+    def _says_alike(self, question: GeneratedQuestion) -> bool:
+        """Whether another document has all words of the subject and most of the question's."""
+        fact = question.paths[0].triples[0]
+        subject, words = _stems(fact.subject), _stems(_ASKING.sub("", fact.phrase))
+        if not subject:
+            return False
+        others = set.intersection(*(self._with_stem.get(one, set()) for one in subject))
+        return any(
+            sum(doc_id in self._with_stem.get(one, set()) for one in words)
+            >= SAYS_ALIKE * len(words)
+            for doc_id in others - set(question.doc_ids)
+        )
+
+    @cached_property
+    def _with_stem(self) -> dict[str, set[DocId]]:
+        """Stem -> the documents with it."""
+        found: dict[str, set[DocId]] = defaultdict(set)
+        for doc_id, key in self._key.items():
+            for stem in _stems(key):
+                found[stem].add(doc_id)
+        return found
 
     def needs_one_document(self, question: GeneratedQuestion) -> bool:
         """A document names a start and the end, or two of the compared things."""
@@ -241,6 +270,12 @@ class RuleJudge:
         key = title_key(base_title(node))
         telling = key not in _COMMON and not key.isdigit()
         return telling and f" {key} " in self._key.get(doc_id, "")
+
+
+def _stems(text: str) -> set[str]:
+    """The first letters of each content word: "approved" and "approval" have the same."""
+    words = (one.casefold() for one in title_words(text))
+    return {one[:STEM] for one in words if one not in FUNCTION_WORDS}
 
 
 def _has_one_subject(question: GeneratedQuestion) -> bool:

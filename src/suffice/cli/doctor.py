@@ -28,6 +28,7 @@ EXTRAS = {
     "report": (("jinja2", "matplotlib"), "HTML reports, plots"),
     "hub": (("huggingface-hub",), "models from a hub"),
     "pdf": (("pypdf",), "suffice build FOLDER with .pdf"),
+    "parse": (("spacy",), "suffice grade --parse; needs an English model, too"),
     "llm": (("openai",), "language models"),
     "dask": (("distributed",), "--scheduler"),
     "qdrant": (("qdrant-client",), "a store on Qdrant"),

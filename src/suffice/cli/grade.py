@@ -46,6 +46,7 @@ def grade(
     lookalikes: Annotated[
         float, Option(min=0, max=1, help="Share of look-alike twins, with a changed document.")
     ] = 0.1,
+    parse: opt.Parse = False,
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 60.0,
@@ -68,6 +69,7 @@ def grade(
 ) -> None:
     """Make a graded multi-hop benchmark from a corpus."""
     from suffice.answering.budget import Budget
+    from suffice.benchmark.parsed_relations import find_model
     from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark, check_out
     from suffice.evaluation.benchmark_files import audit_benchmark, benchmark_report
     from suffice.evaluation.report import require_report_extra
@@ -75,10 +77,12 @@ def grade(
     if report:
         require_report_extra()
     check_out(out)  # before the work
+    if parse:
+        find_model()
     chosen, counts = tuple(output.parse_list(forms)), (per_hop, per_form, longest)
     if not chosen:
         raise InputError("--forms names no form of question", hint=f"for example --forms {FORMS}")
-    settings = BenchmarkSettings(seed, *counts, chosen, twins, encoder, lookalikes)
+    settings = BenchmarkSettings(seed, *counts, chosen, twins, encoder, lookalikes, parse)
     opened = open_model(
         model, base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed, repairs=0
     )

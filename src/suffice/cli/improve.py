@@ -40,6 +40,7 @@ def improve(
     k: opt.HitCount = 10,
     preset: Annotated[str, Option(help="standard reads the hits, fast does not.")] = "standard",
     questions: Annotated[int, Option(min=1, help="Maximum number of generated questions.")] = 400,
+    parse: opt.Parse = False,
     stage: Annotated[str | None, Option(help=f"Run only this stage: {STAGE_NAMES}.")] = None,
     restart: Annotated[bool, Option("--restart", help="Run all stages again.")] = False,
     seed: opt.Seed = 42,
@@ -49,12 +50,15 @@ def improve(
 
     Generates questions, asks for labels, adapts the gate to them, evaluates it, writes a report.
     """
+    from suffice.benchmark.parsed_relations import find_model
     from suffice.evaluation.improve import LoopSettings, SearchedCorpus, check_out
     from suffice.evaluation.improve import improve as run_loop
 
     check_out(out)  # before the work
+    if parse:
+        find_model()
     settings = LoopSettings(
-        k, preset, questions, labels, ask, stage=stage, restart=restart, seed=seed
+        k, preset, questions, labels, ask, stage=stage, restart=restart, seed=seed, parse=parse
     )
     with (
         progress_bar(quiet=json) as progress,

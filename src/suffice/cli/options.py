@@ -42,6 +42,9 @@ ChunkTokens = Annotated[
     int, Option(min=0, help="Split documents into chunks of N words; 0: do not.")
 ]
 ChunkOverlap = Annotated[int, Option(min=0, help="Words shared by neighbouring chunks.")]
+Parse = Annotated[
+    bool, Option("--parse", help="Also ask for facts from a dependency parse (extra 'parse').")
+]
 Benchmark = Annotated[Path | None, Option(help="A folder made by `suffice grade`.")]
 
 # Retrieval

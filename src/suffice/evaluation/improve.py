@@ -112,6 +112,7 @@ class LoopSettings:
     stage: str | None = None  # run only this one; the others must be up to date
     restart: bool = False  # also rerun what is up to date
     seed: int = 42
+    parse: bool = False  # generate questions from a dependency parse, too
 
     def __post_init__(self) -> None:
         if self.stage is not None and self.stage not in STAGES:
@@ -265,6 +266,7 @@ class _Loop:
             value = getattr(self.settings, name)
             if value != getattr(LoopSettings(), name):
                 words += [f"--{name}", str(value)]
+        words += ["--parse"] if self.settings.parse else []
         return shlex.join([*words, *more])
 
     # -------------------------------------------------------------------------------- inputs
@@ -394,7 +396,8 @@ class _Loop:
 
     def make_questions(self, folder: Path) -> Result:
         made, count = self.out / QUESTIONS_DIR, len(self.corpus.store)
-        settings = BenchmarkSettings(seed=self.settings.seed, encoder=self.settings.encoder)
+        seed, encoder, parse = self.settings.seed, self.settings.encoder, self.settings.parse
+        settings = BenchmarkSettings(seed=seed, encoder=encoder, parse=parse)
         try:
             documents = self.corpus.store.documents()
             built = build_benchmark(documents, made, settings=settings, progress=self.progress)
@@ -585,6 +588,7 @@ _STAGES = {
             "corpus": loop.corpus_digest,
             "seed": loop.settings.seed,
             "encoder": loop.settings.encoder,
+            "parse": loop.settings.parse,
         },
         _Loop.make_questions,
         outputs=(f"{QUESTIONS_DIR}/questions.jsonl", f"{QUESTIONS_DIR}/twins.jsonl"),
