@@ -315,3 +315,16 @@ def test_hits_that_are_not_read_are_said() -> None:
     assert normalize_hits(ASKED, iter(hits), k=2).notes == (
         "Only the first 2 distinct hits were read.",
     )
+
+
+def test_a_passage_with_the_id_of_another_is_said() -> None:
+    hits = [("page", "Ada wrote."), ("page", "Babbage built."), ("page", "Ada wrote.")]
+    found = normalize_hits(ASKED, [*hits, ("x", "Ada wrote."), {"id": "page"}])
+    assert [one.text for one in found.documents] == ["Ada wrote."]
+    assert found.notes == (
+        "Not read: 1 hit with the id of an earlier hit and another text, the first 'page'. "
+        "Give each passage its own id, or none.",
+    )
+    assert normalize_hits(ASKED, ["One.", "Two.", "Two."]).notes == ()
+    again = [("x", "Clara."), ("page", "Ada wrote."), ("page", "Clara.")]
+    assert normalize_hits(ASKED, again).notes == ()  # Clara's text was read

@@ -11,7 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -177,13 +176,11 @@ def _check_one(
     question: str, hits: list[Any], origin: str, gate: Gate, rounds_left: int, *, json: bool
 ) -> None:
     from suffice.evaluation.batch_check import verdict_record
-    from suffice.integrations.common import shared_id_notes
 
     try:
         verdict = gate.check(question, hits, rounds_left=rounds_left)
     except InputError as error:
         raise InputError(f"{origin}: {error}", hint=error.hint or HITS_EXAMPLE) from error
-    verdict = replace(verdict, notes=(*verdict.notes, *shared_id_notes(hits)))
     if json:
         print_json(verdict_record(question, verdict))
     else:

@@ -12,7 +12,7 @@
 documents for a library. To accept a new shape, add it here. An id, text or score of the wrong type
 is an error that names the hit. Metadata of an unexpected type is ignored: a gate in production must
 not fail on someone else's date format. A hit that repeats an id or a text is a duplicate of the
-first.
+first; `NormalizedHits.notes` says which texts are not read because of that.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ class NormalizedHits:
     evidence: Evidence
     duplicates: Mapping[DocId, tuple[DocId, ...]] = field(default_factory=dict)
     cut: bool = False  # there were more
+    unread: tuple[DocId, ...] = ()  # ids of hits that have the id of an earlier one, but other text
 
     @property
     def question(self) -> str:
@@ -96,7 +97,16 @@ class NormalizedHits:
             f"No text came with {blank:,} of {count:,} hits: give each hit its text "
             "(in Python also documents=, on the command line --library)."
         )
-        found = ((f"Only the first {count:,} distinct hits were read.", self.cut), (no_text, blank))
+        same_id = (
+            f"Not read: {len(self.unread):,} hit{'s' * (len(self.unread) != 1)} with the id of an "
+            f"earlier hit and another text, the first {''.join(self.unread[:1])!r:.200}. "
+            "Give each passage its own id, or none."
+        )
+        found = (
+            (f"Only the first {count:,} distinct hits were read.", self.cut),
+            (no_text, blank),
+            (same_id, self.unread),
+        )
         return tuple(sentence for sentence, is_so in found if is_so)
 
     def stands_for(self, doc_id: DocId) -> tuple[DocId, ...]:
@@ -125,7 +135,7 @@ def normalize_hits(
     found: dict[DocId, Document] = {}
     by_text: dict[str, DocId] = {}
     duplicates: dict[DocId, tuple[DocId, ...]] = {}
-    cut = False
+    cut, unread = False, list[DocId]()
     for place, hit in enumerate(islice(hits, MAX_HITS), start=1):
         if cut := k is not None and len(kept) >= k:
             break
@@ -133,12 +143,15 @@ def normalize_hits(
         first = document.doc_id if document.doc_id in found else by_text.get(document.text)
         if first is not None:
             duplicates[first] = (*duplicates.get(first, ()), document.doc_id)
+            if document.text and document.text not in by_text:
+                unread.append(first)
             continue
         kept.append(one)
         found[document.doc_id] = document
         if document.text:
             by_text[document.text] = document.doc_id
-    return NormalizedHits(Evidence(Question("", question), tuple(kept), found), duplicates, cut)
+    evidence = Evidence(Question("", question), tuple(kept), found)
+    return NormalizedHits(evidence, duplicates, cut, tuple(unread))
 
 
 def unpack_pair(pair: Any) -> tuple[Any, Any, Any]:
