@@ -55,6 +55,14 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("7b7aa40cfb88", "f16891c77dd3"), "8f09a4c8408c",
         "a note names texts that are not read because their id came before",
     ),
+    "suffice_research.training.gate": (
+        ("d79dc63376d5",), "98ee5cb62f9b",
+        "it no longer measures the fast gate",
+    ),
+    "suffice_research.training.gate_baselines": (
+        ("efae0602a64a",), "dd06630bcec2",
+        "the parts of its folds are a constant, not a function of the preset",
+    ),
 }  # fmt: skip
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
