@@ -350,8 +350,12 @@ def test_a_newer_gate_is_refused(saved: Path) -> None:
 def test_what_is_no_gate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotReadyError, match="is not a gate"):
         Gate.load(tmp_path)
-    with pytest.raises(InputError, match="no preset is named 'best'"):
-        Gate.load(preset="best")
+    for preset in ("best", None):
+        with pytest.raises(InputError, match=f"no preset is named {preset!r}"):
+            Gate.load(preset=preset)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="is not a gate") as caught:
+        Gate.load("fast")
+    assert "Gate.load(preset='fast')" in caught.value.hint
 
 
 # ---- with an encoder

@@ -227,6 +227,9 @@ def test_paths_that_are_no_library_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NotReadyError, match="not a library") as caught:
         Library.open(tmp_path / "nowhere")
     assert "suffice build" in caught.value.hint
+    with pytest.raises(InputError, match="got a str") as refused:
+        Library("library")  # type: ignore[arg-type]
+    assert "Library.open('library')" in refused.value.hint
 
 
 def test_manifests_of_another_kind_version_or_shape_are_refused(plain: Path) -> None:

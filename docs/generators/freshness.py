@@ -52,8 +52,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "files of answers may have numbers as ids; no study reads one",
     ),
     "suffice.gate.hits": (
-        ("7b7aa40cfb88", "f16891c77dd3"), "8f09a4c8408c",
-        "a note names texts that are not read because their id came before",
+        ("7b7aa40cfb88", "f16891c77dd3"), "28ac8692b1c9",
+        "texts that are not read are named, and objects with .text are hits",
     ),
     "suffice_research.training.gate": (
         ("d79dc63376d5",), "98ee5cb62f9b",
@@ -62,6 +62,26 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "suffice_research.training.gate_baselines": (
         ("efae0602a64a",), "dd06630bcec2",
         "the parts of its folds are a constant, not a function of the preset",
+    ),
+    "suffice.gate.gate": (
+        ("99c194ef4144",), "cf04df6941f2",
+        "a wrong preset has a hint",
+    ),
+    "suffice.gate.gate_ref": (
+        ("d90519284af5",), "0de67d529354",
+        "a preset in place of a gate has a hint",
+    ),
+    "suffice.answering.ask": (
+        ("351d3d219685",), "314aa58436a5",
+        "a path in place of a library or a gate is refused",
+    ),
+    "suffice.answering.expand": (
+        ("723546ce56c9",), "249a5da2926f",
+        "what is no gate is refused",
+    ),
+    "suffice.library": (
+        ("190794463602", "f9c27f722873"), "6b20f63f8baa",
+        "a path in place of a location is refused",
     ),
 }  # fmt: skip
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew

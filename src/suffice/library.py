@@ -78,6 +78,11 @@ class Library:
     """Create it with `Library.build` or `Library.open`. Use it in a `with` block, or close it."""
 
     def __init__(self, location: LibraryLocation) -> None:
+        if not isinstance(location, LibraryLocation):
+            raise InputError(
+                f"Library(...) got a {type(location).__name__}",
+                hint=f"open it: Library.open({str(location)!r}), or make it with Library.build",
+            )
         self.path, self.store = location.path, location.store
         self.encoder_name = location.encoder
         self._encoder: Encoder | None = None

@@ -563,7 +563,8 @@ def _shipped_stop() -> Platt:
 
 def check_preset(preset: str) -> None:
     if preset not in PRESETS:
-        raise InputError(f"no preset is named {preset!r}", hint=did_you_mean(preset, PRESETS))
+        hint = did_you_mean(preset if isinstance(preset, str) else "", PRESETS)
+        raise InputError(f"no preset is named {preset!r}", hint=hint)
 
 
 def feature_schema() -> str:
@@ -578,6 +579,9 @@ def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, An
     check_preset(preset)
     shipped = SHIPPED_MODELS / f"gate-{FAST if preset == FAST else STANDARD}"
     folder = shipped if path is None else path
+    if str(path) in PRESETS and not folder.exists():
+        hint = f"the preset: Gate.load(preset={str(path)!r}), on the command line --preset {path}"
+        raise InputError(f"{path} is not a gate: there is no such folder", hint=hint)
     refit = "python -m suffice_research.training.gate" if path is None else _refit(folder)
     manifest = open_artefact(folder, kind=GATE_KIND, version=GATE_VERSION, rebuild=refit)
     card = dict(manifest.settings)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suffice.errors import InputError, NotReadyError
-from suffice.gate.gate import STANDARD, Gate, check_preset, open_gate_folder
+from suffice.gate.gate import PRESETS, STANDARD, Gate, check_preset, open_gate_folder
 from suffice.protocols import GateLike, component_name
 from suffice.storage import MANIFEST, sha256_of
 
@@ -24,7 +24,7 @@ def _path(gate: str, preset: str) -> Path | None:
     check_preset(preset)
     if gate == DEFAULT:
         return None
-    if not Path(gate).exists():
+    if not Path(gate).exists() and gate not in PRESETS:
         raise InputError(
             f"{gate} is not a gate: there is no such folder",
             hint=f"{DEFAULT!r}, or make one: suffice adapt labels.jsonl --out {gate}",

@@ -7,6 +7,7 @@
     .page_content and .metadata              a LangChain Document
     .node.get_content() and .score           a LlamaIndex NodeWithScore, or its bare node
     .content and .meta                       a Haystack Document
+    .text, and .id, .title, .score           any other object or named tuple
 
 `normalize_hits` converts a retriever's output to `Evidence`, `normalize_documents` converts
 documents for a library. To accept a new shape, add it here. An id, text or score of the wrong type
@@ -55,9 +56,10 @@ _PLAIN_FIELDS = ("doc_id", "title", "text", "score")
 _PLAIN = frozenset(_PLAIN_FIELDS)
 _NESTED = ("metadata", "meta")
 _SHAPES = (
-    "a text, a dict with 'text', an (id, text, score) tuple, or a LangChain, LlamaIndex or "
-    "Haystack document"
+    "a text, a dict with 'text', an (id, text, score) tuple, an object with .text, or a LangChain, "
+    "LlamaIndex or Haystack document"
 )
+_MAP_HINT = "documents={one.doc_id: one for one in documents}, of suffice.Document"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,10 @@ def normalize_hits(
         raise InputError(f"the question is {_describe(question)}, expected a text")
     if isinstance(hits, Evidence):
         documents, hits = {**hits.documents, **(documents or {})}, hits.hits
+    if not isinstance(documents, Mapping | None):
+        raise InputError(
+            f"documents is {_describe(documents)}, expected a mapping from ids", hint=_MAP_HINT
+        )
     if isinstance(hits, str | bytes | Mapping) or not isinstance(hits, Iterable):
         raise InputError(
             f"hits is {_describe(hits)}, expected a list of hits",
@@ -272,12 +278,15 @@ def _read_shape(hit: Any, where: str, documents: DocumentMap) -> _Shape:
     if isinstance(hit, dict | Mapping):  # dict first: the abstract class check is slow
         return _from_fields(hit, where, documents)
     if isinstance(hit, tuple | list):
-        return _from_tuple(hit, where, documents)
+        read = _from_attributes if hasattr(hit, "text") else _from_tuple
+        return read(hit, where, documents)
     if isinstance(hit, Hit):
         return _from_hit(hit, where, documents)
-    for attribute, read in _OBJECTS.items():
+    for attribute, read_object in _OBJECTS.items():
         if hasattr(hit, attribute):
-            return read(hit, where)
+            return read_object(hit, where)
+    if hasattr(hit, "text"):
+        return _from_attributes(hit, where, documents)
     raise _unknown_shape(hit, where)
 
 
@@ -329,6 +338,12 @@ def _from_fields(hit: Mapping[Any, Any], where: str, documents: DocumentMap) -> 
     if isinstance(nested, Mapping):
         metadata = {**nested, **{name: hit[name] for name in hit if name not in _NESTED}}
     return _Shape(text, own.get("id"), fields, metadata, score)
+
+
+def _from_attributes(hit: Any, where: str, documents: DocumentMap) -> _Shape:
+    values = {name: getattr(hit, name, None) for name in (*_FIELD, *_NESTED)}
+    given = {name: one for name, one in values.items() if one is not None and not callable(one)}
+    return _from_fields(given, where, documents)
 
 
 def _from_langchain(hit: Any, where: str) -> _Shape:
@@ -403,6 +418,10 @@ def _metadata_fields(metadata: Any) -> dict[str, Any]:
 
 
 def _check_document(document: Document, where: str) -> Document:
+    if not isinstance(document, Document):
+        raise InputError(
+            f"{where}: its document is {_describe(document)}, expected a Document", hint=_MAP_HINT
+        )
     if not all(isinstance(one, str) for one in (document.text, document.title, document.doc_id)):
         raise InputError(
             f"{where}: a field of its Document is not a text",

@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from suffice.answering.expand import ExpansionBudget, expand
+from suffice.answering.expand import ExpansionBudget, check_gate, expand
 from suffice.errors import InputError, SufficeError, disk_hint
 from suffice.evaluation.verdict_log import Outcome, VerdictLog, guard_outcome, logged_verdict
 from suffice.gate.gate_ref import gate_identity
@@ -235,9 +235,7 @@ def load_gate(gate: GateLike | Path | str | None) -> GateLike:
         from suffice.gate.gate import Gate
 
         return Gate.load(gate)
-    if not callable(getattr(gate, "check_batch", None)):
-        hint = "give a Gate, the path of a saved one, or None"
-        raise InputError(f"the gate is a {type(gate).__name__}", hint=hint)
+    check_gate(gate)
     return gate
 
 
