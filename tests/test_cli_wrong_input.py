@@ -171,3 +171,13 @@ def test_a_passage_with_the_id_of_another_is_named(tmp_path: Path) -> None:
     assert note in suffice(*words).output
     (tmp_path / "hits.json").write_text(json.dumps(["One.", "Two.", "Two."]), encoding="utf-8")
     assert "Not read" not in suffice(*words).output
+
+
+def test_a_blank_question_in_a_batch_is_not_judged() -> None:
+    lines = "".join(json.dumps({"question": one, "hits": ["Ada."]}) + "\n" for one in ("Who?", " "))
+    stopped = suffice("check", "--batch", "-", "--preset", "fast", given=lines)
+    assert stopped.exit_code == 2
+    assert "stdin:2: expected a 'question' text" in stopped.output
+    skipped = suffice("check", "--batch", "-", "--preset", "fast", "--skip-bad", given=lines)
+    assert skipped.exit_code == 0
+    assert "skipped 1 bad records" in skipped.output

@@ -83,6 +83,14 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("190794463602", "f9c27f722873"), "6b20f63f8baa",
         "a path in place of a location is refused",
     ),
+    "suffice.datasets.labels": (
+        ("0dd493c3c7c6", "1ecff7ee811f"), "abbf3dbf0322",
+        "tables of labels may have semicolons; no study reads one",
+    ),
+    "suffice.evaluation.batch_check": (
+        ("de59a3b01b2c",), "19756669f54a",
+        "a blank question in a batch is a bad line",
+    ),
 }  # fmt: skip
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
