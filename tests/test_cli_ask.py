@@ -103,7 +103,7 @@ def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path
         (["--gate", "fast"], "--preset fast"),
         (["--retriever", "nowhere"], "no retriever is named"),
         (["--trace", "nowhere/trace.jsonl"], "the folder nowhere does not exist"),
-        (["--replay", "nowhere.jsonl"], "give a question, or --replay FILE, not both"),
+        (["--replay", "nowhere.jsonl"], "--replay FILE, not both"),
         (["--base-url", "http://127.0.0.1:9/v1"], "needs --model"),
         (["--model", "m", "--base-url", "localhost:9"], "not an address"),
         (["--money", "1"], "needs the prices"),

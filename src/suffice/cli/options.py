@@ -45,8 +45,12 @@ ChunkOverlap = Annotated[int, Option(min=0, help="Words shared by neighbouring c
 Benchmark = Annotated[Path | None, Option(help="A folder made by `suffice grade`.")]
 
 # Retrieval
-LibraryArgument = Annotated[str, Argument(help=_LIBRARY)]
+LibraryArgument = Annotated[str | None, Argument(help=_LIBRARY)]
 LibraryOption = Annotated[str | None, Option(help=_LIBRARY)]
+NamedLibrary = Annotated[  # of a command whose first argument is a library
+    str | None,
+    Option("--library", "--store", help="The library, instead of as the first argument."),
+]
 StoreAddress = Annotated[
     str | None,
     Option("--store", help="Qdrant: qdrant://host:6333/collection; key in QDRANT_API_KEY."),
