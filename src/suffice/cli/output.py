@@ -67,6 +67,8 @@ def _describe_error(error: Exception) -> tuple[str, str, str, int]:
     if isinstance(error, OSError):
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return "disk", message, disk_hint(error), 1
+    if isinstance(error, UnicodeDecodeError):  # of stdin: files are read with care
+        return InputError.code, f"the input is not UTF-8 text: {error}", "convert it to UTF-8", 2
     return "internal", f"{type(error).__name__}: {error}", BUG_HINT, 1
 
 
