@@ -103,3 +103,9 @@ def test_a_library_that_is_given_twice_or_last_is_said(command: str, village: Pa
 def test_commands_on_a_library_take_it_once(command: str, village: Path) -> None:
     twice = suffice(command, village, "--library", village)
     assert (twice.exit_code, "there are two libraries" in twice.output) == (2, True)
+
+
+def test_an_empty_library_is_said(tmp_path: Path) -> None:
+    Library.build(tmp_path / "empty", (), encoder=None).close()
+    found = suffice("search", tmp_path / "empty", "Who?")
+    assert "has no documents\nnext: suffice build FOLDER --out" in found.stderr

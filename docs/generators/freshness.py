@@ -91,6 +91,10 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("de59a3b01b2c",), "19756669f54a",
         "a blank question in a batch is a bad line",
     ),
+    "suffice.storage.artefacts": (
+        ("c2bdf9ee1b4c",), "30bb43e3dafb",
+        "a device is written and not replaced, and errors name the file",
+    ),
 }  # fmt: skip
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4

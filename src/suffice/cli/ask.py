@@ -109,9 +109,11 @@ def ask(
                 strict=strict,
                 today=day,
             )
-    if trace is not None:
-        save_traces(trace, [result])
-    _show(result, with_model=opened is not None, json=json)
+    try:
+        if trace is not None:
+            save_traces(trace, [result])
+    finally:  # a full disk does not cost the answer
+        _show(result, with_model=opened is not None, json=json)
     if not json and trace is not None:
         again = shlex.join(["suffice", "ask", address, "--replay", str(trace)])
         say(f"wrote {trace}; replay it: {again}")

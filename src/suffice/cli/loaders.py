@@ -77,10 +77,15 @@ def name_library(*arguments: str | None, option: str | None) -> list[str]:
 def open_library(address: str | Path) -> Library:
     """The library; what it lacks because a write was cut off is said with the next command."""
     from suffice.engines.library_location import open_location
+    from suffice.engines.qdrant import is_qdrant_address
     from suffice.library import Library
 
     library = Library(open_location(address))
     say_unfinished(library)
+    if not len(library) and not library.unfinished:
+        option = "--store" if is_qdrant_address(address) else "--out"
+        add = f"suffice build FOLDER {option} {address}"
+        say(f"note: {printable(f'{address} has no documents')}\nnext: {printable(add)}")
     return library
 
 

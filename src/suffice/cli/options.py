@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from suffice.cli.output import FILTER_EXAMPLE
+from suffice.storage.artefacts import is_device
 
 _FORMAT = Option(help="Format: jsonl, beir, trec, frames, hotpotqa, musique, ...")
 MAX_SEED = 2**32 - 1  # of scikit-learn
@@ -20,7 +21,7 @@ _LIBRARY = "A folder made by `suffice build`, or an address like qdrant://host:6
 
 def check_writable(path: Path | None) -> Path | None:
     """Refuse a place that cannot be written before the work, whose result would be lost."""
-    if path is not None:
+    if path is not None and not is_device(path):
         folder = next(one for one in path.absolute().parents if one.exists())
         if not (folder.is_dir() and os.access(folder, os.W_OK)):
             raise BadParameter(f"{path} cannot be written: check {folder}, or choose another place")
