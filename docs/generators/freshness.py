@@ -95,6 +95,10 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("c2bdf9ee1b4c",), "30bb43e3dafb",
         "a device is written and not replaced, and errors name the file",
     ),
+    "suffice.engines.embedded.text_index": (
+        ("888e62a69532",), "af99d9798018",
+        "its files may be read by other users",
+    ),
 }  # fmt: skip
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
