@@ -102,7 +102,7 @@ def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path
     [
         (["--exemplars", "nowhere.jsonl"], "nowhere.jsonl"),
         (["--gate", "nowhere"], "nowhere is not a gate"),
-        (["--gate", "fast"], "--preset fast"),
+        (["--gate", "fast", "--preset", "hardened"], "fast is not a gate"),
         (["--retriever", "nowhere"], "no retriever is named"),
         (["--trace", "nowhere/trace.jsonl"], "the folder nowhere does not exist"),
         (["--replay", "nowhere.jsonl"], "--replay FILE, not both"),

@@ -30,6 +30,7 @@ import suffice
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.gate import gate as gate_module
 from suffice.gate.gate import Gate, feature_schema
+from suffice.gate.gate_ref import GateRef, open_gate
 from suffice.gate.policy import Costs, choose_by_cost
 from suffice.gate.training import LabelledQuestion, group_folds
 from suffice.types import Action, Verdict
@@ -356,6 +357,12 @@ def test_what_is_no_gate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a gate") as caught:
         Gate.load("fast")
     assert "Gate.load(preset='fast')" in caught.value.hint
+
+
+def test_a_shipped_gate_may_be_named_by_its_preset() -> None:
+    assert open_gate("fast").preset == "fast"
+    assert GateRef.named("fast") == GateRef.named("default", "fast")
+    assert GateRef.named("fast", "fast").open().preset == "fast"
 
 
 # ---- with an encoder

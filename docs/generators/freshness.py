@@ -64,12 +64,12 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "the parts of its folds are a constant, not a function of the preset",
     ),
     "suffice.gate.gate": (
-        ("99c194ef4144",), "cf04df6941f2",
+        ("99c194ef4144",), "e556b5a98cfa",
         "a wrong preset has a hint",
     ),
     "suffice.gate.gate_ref": (
-        ("d90519284af5",), "0de67d529354",
-        "a preset in place of a gate has a hint",
+        ("d90519284af5",), "ac7e2f76efe5",
+        "the name of a preset is a gate",
     ),
     "suffice.answering.ask": (
         ("351d3d219685",), "314aa58436a5",

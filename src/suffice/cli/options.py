@@ -72,7 +72,9 @@ HitCount = Annotated[int, Option(min=1, help="How many hits the gate sees.")]
 CutOffs = Annotated[str, Option(help="One or more, like 2,4,8.")]
 
 # Gates
-GateName = Annotated[str, Option(help="'default', or a folder made by `suffice adapt` or `fit`.")]
+GateName = Annotated[
+    str, Option(help="'default', a preset, or a folder made by `suffice adapt` or `fit`.")
+]
 FittedGate = Annotated[
     str, Option("--gate", help="'fitted' on other folds, 'default', or a folder.")
 ]

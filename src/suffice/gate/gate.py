@@ -580,7 +580,7 @@ def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, An
     shipped = SHIPPED_MODELS / f"gate-{FAST if preset == FAST else STANDARD}"
     folder = shipped if path is None else path
     if str(path) in PRESETS and not folder.exists():
-        hint = f"the preset: Gate.load(preset={str(path)!r}), on the command line --preset {path}"
+        hint = f"the preset: Gate.load(preset={str(path)!r})"
         raise InputError(f"{path} is not a gate: there is no such folder", hint=hint)
     refit = "python -m suffice_research.training.gate" if path is None else _refit(folder)
     manifest = open_artefact(folder, kind=GATE_KIND, version=GATE_VERSION, rebuild=refit)
