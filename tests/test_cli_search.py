@@ -109,3 +109,13 @@ def test_an_empty_library_is_said(tmp_path: Path) -> None:
     Library.build(tmp_path / "empty", (), encoder=None).close()
     found = suffice("search", tmp_path / "empty", "Who?")
     assert "has no documents\nnext: suffice build FOLDER --out" in found.stderr
+
+
+def test_hits_of_a_completed_search_bring_their_texts_to_a_check(village: Path) -> None:
+    question = "Who taught Ada?"
+    found = suffice("search", village, question, "--complete", "--gate", "fast", "--json")
+    record = json.loads(found.stdout)
+    assert all(hit["text"] for hit in record["hits"])
+    words = ["check", question, "--hits", "-", "--preset", "fast", "--json"]
+    checked = CliRunner().invoke(app, words, input=found.stdout)
+    assert json.loads(checked.stdout)["notes"] == []

@@ -173,9 +173,8 @@ def _show_hits(hits: Any, documents: Documents) -> None:
 
 
 def _completion_record(completion: Any, documents: Documents) -> dict[str, Any]:
-    titles = {doc_id: document.title if document else "" for doc_id, document in documents.items()}
     return {
-        "hits": [{**hit.as_json(), "title": titles[hit.doc_id]} for hit in completion.hits],
+        "hits": [_hit_record(hit, documents[hit.doc_id]) for hit in completion.hits],
         "verdict": asdict(completion.verdict),
         "stopped": {"name": completion.stopped.name.lower(), "words": str(completion.stopped)},
         "checks": completion.checks,
