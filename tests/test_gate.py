@@ -360,7 +360,7 @@ def test_what_is_no_gate_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_shipped_gate_may_be_named_by_its_preset() -> None:
-    assert open_gate("fast").preset == "fast"
+    assert repr(open_gate("fast")) == "<suffice.Gate, preset 'fast', k 10>"
     assert GateRef.named("fast") == GateRef.named("default", "fast")
     assert GateRef.named("fast", "fast").open().preset == "fast"
 

@@ -64,8 +64,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "the parts of its folds are a constant, not a function of the preset",
     ),
     "suffice.gate.gate": (
-        ("99c194ef4144",), "e556b5a98cfa",
-        "a wrong preset has a hint",
+        ("99c194ef4144",), "b7e44d521d75",
+        "a wrong preset has a hint, and a gate a short text form",
     ),
     "suffice.gate.gate_ref": (
         ("d90519284af5",), "ac7e2f76efe5",
@@ -80,8 +80,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "what is no gate is refused",
     ),
     "suffice.library": (
-        ("190794463602", "f9c27f722873"), "6b20f63f8baa",
-        "a path in place of a location is refused",
+        ("190794463602", "f9c27f722873"), "625802ec1efc",
+        "wrong arguments are refused, and documents that share an id are warned of",
     ),
     "suffice.datasets.labels": (
         ("0dd493c3c7c6", "1ecff7ee811f"), "abbf3dbf0322",

@@ -158,6 +158,9 @@ class Gate:
     judge_calibration: JudgeCalibration | None = None  # the weight of a judge's opinion
     cascade: Cascade | None = None  # the judge behind this gate, if opened with one
 
+    def __repr__(self) -> str:
+        return f"<suffice.Gate, preset {self.preset!r}, k {self.card.get('k')}>"
+
     @property
     def preset(self) -> str:
         """The preset it was fitted with, or "hardened" if it was opened as such."""
