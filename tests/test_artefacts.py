@@ -21,6 +21,7 @@ from suffice.storage import (
     sha256_of,
     write_atomically,
 )
+from suffice.storage.artefacts import is_device
 
 REBUILD = "suffice build"
 
@@ -318,3 +319,15 @@ def test_only_an_artefact_of_the_same_kind_may_be_replaced(tmp_path: Path) -> No
     ) as caught:
         check_replaceable(tmp_path / "gate", kind="thing")
     assert f"mv {tmp_path / 'gate'} " in caught.value.hint
+
+
+def test_a_device_or_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, ["One.\n", "Two.\n"])
+    assert os.read(reader, 100) == b"One.\nTwo.\n"
+    os.close(reader)
+    assert [one.name for one in tmp_path.iterdir() if one.is_fifo()] == ["pipe"]
+    assert is_device(Path(os.devnull))
+    assert not is_device(tmp_path / "new")

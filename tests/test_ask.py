@@ -121,6 +121,23 @@ def test_a_blank_question_is_an_error(question: Any) -> None:
 # --- the gate
 
 
+@pytest.mark.parametrize(
+    ("library", "gate", "says", "hint"),
+    [
+        ("library", CONTENT, "the library is of type str", "Library.open('library')"),
+        (Path("library"), CONTENT, "the library is of type PosixPath", "Library.open('library')"),
+        (FILMS, CONTENT, "the library is of type", "Library.build(PATH, documents)"),
+        (TinyLibrary(), "default", "the gate is of type str", "Gate.load()"),
+    ],
+)
+def test_a_path_in_place_of_a_library_or_a_gate_is_said(
+    library: Any, gate: Any, says: str, hint: str
+) -> None:
+    with pytest.raises(InputError, match=says) as caught:
+        ask(BRIDGE, library, gate)
+    assert hint in caught.value.hint
+
+
 def test_if_the_gate_disagrees_ask_abstains_and_names_what_is_missing() -> None:
     trace = ask(BRIDGE, TinyLibrary(), Wants("lothair", "a charter"), budget=Budget(rounds=2))
     assert (trace.action, trace.answer) == (Action.ABSTAIN, None)

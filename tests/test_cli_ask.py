@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,9 +102,10 @@ def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path
     [
         (["--exemplars", "nowhere.jsonl"], "nowhere.jsonl"),
         (["--gate", "nowhere"], "nowhere is not a gate"),
+        (["--gate", "fast", "--preset", "hardened"], "fast is not a gate"),
         (["--retriever", "nowhere"], "no retriever is named"),
         (["--trace", "nowhere/trace.jsonl"], "the folder nowhere does not exist"),
-        (["--replay", "nowhere.jsonl"], "give a question, or --replay FILE, not both"),
+        (["--replay", "nowhere.jsonl"], "--replay FILE, not both"),
         (["--base-url", "http://127.0.0.1:9/v1"], "needs --model"),
         (["--model", "m", "--base-url", "localhost:9"], "not an address"),
         (["--money", "1"], "needs the prices"),
@@ -132,3 +135,16 @@ def test_the_live_view_shows_the_plan_and_its_answers(library: Path, tmp_path: P
     ]
     assert "= 20 March 851" in _progress_text(trace)
     assert "p_complete " in _progress_text(trace).splitlines()[-1]
+
+
+def test_a_trace_that_cannot_be_saved_does_not_cost_the_answer(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    result = run_ask(library, "--trace", tmp_path / "t.jsonl", *RULES)
+    assert result.exit_code == 1
+    assert "Ermengarde of Tours" in result.stdout
+    assert f"error: {tmp_path / 't.jsonl'}: No space left on device" in result.stderr

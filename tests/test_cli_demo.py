@@ -10,6 +10,7 @@ from tests.commands import as_json, suffice
 
 from suffice.cli.demo import QUESTIONS
 from suffice.evaluation import study
+from suffice.library import Library
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +24,15 @@ def test_the_demo_expands_what_the_gate_does_not_answer(told: dict[str, Any]) ->
     for one in told["questions"]:
         assert ("expanded" in one) == (one["action"] != "answer")
         assert one["hits"]
+
+
+def test_the_demo_leaves_a_library_of_your_own_alone(tmp_path: Path) -> None:
+    with Library.build(tmp_path / "library", ["My own text."], encoder=None):
+        pass
+    refused = suffice("demo", "--out", tmp_path)
+    assert (refused.exit_code, "documents of your own" in refused.output) == (2, True)
+    with Library.open(tmp_path / "library") as library:
+        assert len(library) == 1
 
 
 # Whether the gate that ships is right about a small company's papers. A better reader will be.

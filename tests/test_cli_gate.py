@@ -158,10 +158,11 @@ def test_a_trec_run_is_checked_with_its_topics_and_corpus(gate: Path, tmp_path: 
     assert with_others == [found]  # a gate that was fitted without other runs does not look at them
     with Library.build(tmp_path / "library", [Document(**one) for one in documents], encoder=None):
         pass
-    stored = lines(
-        suffice("check", *files[:4], "--store", tmp_path / "library", "--gate", gate, "--json")
-    )
-    assert stored == [found]
+    for option in ("--store", "--library"):
+        stored = suffice(
+            "check", *files[:4], option, tmp_path / "library", "--gate", gate, "--json"
+        )
+        assert lines(stored) == [found]
     assert suffice("check", "--run", tmp_path / "run.txt", "--gate", gate).exit_code == 2
 
 

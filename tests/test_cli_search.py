@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.stand_in_server import fails, says, serving
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from suffice.cli.app import app
 from suffice.library import Library
@@ -73,3 +73,49 @@ def test_options_without_effect_are_errors(village: Path, options: tuple[str, st
     result = CliRunner().invoke(app, ["search", str(village), "the engine", *options])
     assert result.exit_code == 2
     assert "add --filter auto" in result.output
+
+
+def suffice(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_a_library_is_the_first_argument_or_an_option(village: Path) -> None:
+    question = "Who wrote about engines?"
+    words = ("search", "--json", "--retriever", "bm25")
+    first = suffice(*words, village, question)
+    assert first.exit_code == 0, first.output
+    for option in ("--library", "--store"):
+        assert suffice(*words, question, option, village).output == first.output
+
+
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_a_library_that_is_given_twice_or_last_is_said(command: str, village: Path) -> None:
+    twice = suffice(command, village, "Who?", "--library", village)
+    assert (twice.exit_code, "there are two libraries" in twice.output) == (2, True)
+    for question in ("Who?", "Who taught Ada? " * 30):
+        last = suffice(command, question, village)
+        assert (last.exit_code, "the library comes first" in last.output) == (2, True)
+    alone = suffice(command, "--library", village)
+    assert (alone.exit_code, "a library and a question" in alone.output) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["improve", "doctor"])
+def test_commands_on_a_library_take_it_once(command: str, village: Path) -> None:
+    twice = suffice(command, village, "--library", village)
+    assert (twice.exit_code, "there are two libraries" in twice.output) == (2, True)
+
+
+def test_an_empty_library_is_said(tmp_path: Path) -> None:
+    Library.build(tmp_path / "empty", (), encoder=None).close()
+    found = suffice("search", tmp_path / "empty", "Who?")
+    assert "has no documents\nnext: suffice build FOLDER --out" in found.stderr
+
+
+def test_hits_of_a_completed_search_bring_their_texts_to_a_check(village: Path) -> None:
+    question = "Who taught Ada?"
+    found = suffice("search", village, question, "--complete", "--gate", "fast", "--json")
+    record = json.loads(found.stdout)
+    assert all(hit["text"] for hit in record["hits"])
+    words = ["check", question, "--hits", "-", "--preset", "fast", "--json"]
+    checked = CliRunner().invoke(app, words, input=found.stdout)
+    assert json.loads(checked.stdout)["notes"] == []

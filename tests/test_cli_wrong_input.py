@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +174,25 @@ def test_a_passage_with_the_id_of_another_is_named(tmp_path: Path) -> None:
     assert note in suffice(*words).output
     (tmp_path / "hits.json").write_text(json.dumps(["One.", "Two.", "Two."]), encoding="utf-8")
     assert "Not read" not in suffice(*words).output
+
+
+def test_a_blank_question_in_a_batch_is_not_judged() -> None:
+    lines = "".join(json.dumps({"question": one, "hits": ["Ada."]}) + "\n" for one in ("Who?", " "))
+    stopped = suffice("check", "--batch", "-", "--preset", "fast", given=lines)
+    assert stopped.exit_code == 2
+    assert "stdin:2: expected a 'question' text" in stopped.output
+    skipped = suffice("check", "--batch", "-", "--preset", "fast", "--skip-bad", given=lines)
+    assert skipped.exit_code == 0
+    assert "skipped 1 bad records" in skipped.output
+
+
+def test_commands_speak_utf_8_in_every_locale() -> None:
+    words = [sys.executable, "-m", "suffice", "check", "--batch", "-", "--preset", "fast", "--json"]
+    line = json.dumps(
+        {"question": "Wo ist \u2713 Zo\u00eb?", "hits": ["Zo\u00eb."]}, ensure_ascii=False
+    )
+    options: Any = {"env": {**os.environ, "PYTHONIOENCODING": "cp1252"}, "capture_output": True}
+    done = subprocess.run(words, input=line.encode(), **options, check=True)
+    assert json.loads(done.stdout)["question"] == "Wo ist \u2713 Zo\u00eb?"
+    done = subprocess.run(words, input=line.encode("cp1252", "replace"), **options, check=False)
+    assert (done.returncode, b"not UTF-8" in done.stderr) == (2, True)

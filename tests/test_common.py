@@ -198,7 +198,7 @@ def test_a_gate_comes_as_itself_by_its_path_or_is_the_one_that_ships(
     shipped = load_gate(None)
     assert isinstance(shipped, Gate)
     assert shipped.card == Gate.load().card
-    with pytest.raises(InputError, match="the gate is a int"):
+    with pytest.raises(InputError, match="the gate is of type int"):
         load_gate(3)  # type: ignore[arg-type]
     with pytest.raises(SufficeError, match="nowhere"):
         load_gate(tmp_path / "nowhere")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from suffice.datasets import read_labels, to_examples
+from suffice.datasets.labels import read_lists, read_questions
 from suffice.errors import InputError
 from suffice.storage import BadRecords
 from suffice.storage.fields import content_id
@@ -180,8 +181,32 @@ def test_a_table_has_cells_of_text_or_json(tmp_path: Path) -> None:
         rows.writerow([QUESTION, json.dumps(TEXTS), "yes", ""])
         rows.writerow([QUESTION, "x" * 200_000, "No", ""])
         rows.writerow([QUESTION, json.dumps([FILM, LANG]), "", "m; l"])
-    yes, no, gold = read_labels(path)
+        rows.writerow(["As pandas writes it?", str([TEXTS[0], 'It\'s "new".']), "yes", ""])
+        rows.writerow(["A text?", "[1] Lang's own words.", "yes", ""])
+    yes, no, gold, pandas, text = read_labels(path)
     assert (yes.complete, no.complete, gold.gold) == (True, False, frozenset("lm"))
+    assert [hit["text"] for hit in pandas.hits] == [TEXTS[0], 'It\'s "new".']
+    assert [hit["text"] for hit in text.hits] == ["[1] Lang's own words."]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".CSV", ".tsv"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_table_may_be_excels(delimiter: str, encoding: str, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"labels{suffix}"
+    with path.open("w", encoding=encoding, newline="") as file:
+        rows = csv.writer(file, delimiter=delimiter)
+        rows.writerow(["Question", "Retrieved contexts", "Complete", "Remark"])
+        rows.writerow([QUESTION, "Fritz Lang, born in Vienna; a director.", "TRUE", "so, so"])
+        rows.writerow(["Who?", json.dumps(TEXTS), "no", "down"])
+    assert [(one.question, one.complete) for one in read_labels(path)] == [
+        (QUESTION, True),
+        ("Who?", False),
+    ]
+    assert [len(one.hits) for one in read_lists(path)] == [1, len(TEXTS)]
+    assert read_questions(path) == [QUESTION, "Who?"]
+    (rated,) = read_labels(path, score="Remark", bad=BadRecords(skip=True))
+    assert rated.complete is False
 
 
 def test_hits_that_are_ids_need_a_library(tmp_path: Path) -> None:

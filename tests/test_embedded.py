@@ -367,3 +367,12 @@ def test_both_stores_agree_on_real_questions(data_folder: Path, tmp_path: Path) 
     assert same_first > 0.99
     scores = np.array([(one[0].score, other[0].score) for one, other in pairs])
     assert np.allclose(scores[:, 0], scores[:, 1], rtol=0.05)
+
+
+def test_everybody_who_may_read_the_folder_may_read_the_index(tmp_path: Path) -> None:
+    with EmbeddedStore(tmp_path / "store") as store:
+        store.put(VILLAGE, VILLAGE_VECTORS)
+        for many in range(3):
+            store.put([Document(f"d{many}", "One more.")], VILLAGE_VECTORS[:1])
+    files = [one for one in (tmp_path / "store").rglob("*") if one.is_file()]
+    assert {one.stat().st_mode & 0o777 for one in files} == {files[0].stat().st_mode & 0o777}

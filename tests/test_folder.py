@@ -586,3 +586,19 @@ def test_a_folder_of_our_own_format_is_read_as_such(tmp_path: Path) -> None:
     assert build(tmp_path / "home")["name"] == "jsonl"
     assert build(tmp_path / "home", "--dataset", "folder")["name"] == "home"
     assert build(tmp_path / "home" / "b.txt")["documents"] == 1
+
+
+def test_questions_about_a_folder_come_from_their_own_file(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("Refunds take ten days.", encoding="utf-8")
+    lines = '{"question": "How long?", "gold": ["docs/a.txt#1"]}\n{"question": "No gold?"}\n'
+    (tmp_path / "asked.jsonl").write_text(lines, encoding="utf-8")
+    data = load("folder", tmp_path / "docs", questions=tmp_path / "asked.jsonl")
+    with pytest.raises(InputError, match=r"asked.jsonl:2: field 'gold' is missing"):
+        list(data.questions())
+    data = load("folder", tmp_path / "docs", questions=tmp_path / "asked.jsonl", skip_bad=True)
+    (asked,) = data.questions()
+    assert asked.gold.doc_ids == {one.doc_id for one in data.documents()}
+    assert data.bad.count == 1
+    with pytest.raises(InputError, match="a folder has one path"):
+        load("folder", tmp_path / "docs", corpus=tmp_path / "asked.jsonl")

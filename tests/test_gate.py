@@ -30,6 +30,7 @@ import suffice
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.gate import gate as gate_module
 from suffice.gate.gate import Gate, feature_schema
+from suffice.gate.gate_ref import GateRef, open_gate
 from suffice.gate.policy import Costs, choose_by_cost
 from suffice.gate.training import LabelledQuestion, group_folds
 from suffice.types import Action, Verdict
@@ -54,6 +55,16 @@ def test_a_verdict_says_what_when_and_why() -> None:
     assert 0 <= verdict.estimate.low <= verdict.p_complete <= verdict.estimate.high <= 1
     assert verdict.action in set(Action)
     assert 0 < len(verdict.reasons) <= 5  # four, and one about the action
+
+
+def test_a_passage_with_the_id_of_another_adds_a_note_and_changes_no_number() -> None:
+    example = fresh()[0]
+    first, *rest = shown(example)
+    lists = [[first, {**first, "text": text}, *rest] for text in (first["text"], "Another.")]
+    same, other = small_gate().check_batch([(example.question, one) for one in lists])
+    assert (same.notes, len(other.notes)) == ((), 1)
+    assert "Not read: 1 hit with the id of an earlier hit" in other.notes[0]
+    assert replace(other, notes=()) == same
 
 
 def test_an_action_out_of_the_usual_order_says_why() -> None:
@@ -340,8 +351,18 @@ def test_a_newer_gate_is_refused(saved: Path) -> None:
 def test_what_is_no_gate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotReadyError, match="is not a gate"):
         Gate.load(tmp_path)
-    with pytest.raises(InputError, match="no preset is named 'best'"):
-        Gate.load(preset="best")
+    for preset in ("best", None):
+        with pytest.raises(InputError, match=f"no preset is named {preset!r}"):
+            Gate.load(preset=preset)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="is not a gate") as caught:
+        Gate.load("fast")
+    assert "Gate.load(preset='fast')" in caught.value.hint
+
+
+def test_a_shipped_gate_may_be_named_by_its_preset() -> None:
+    assert repr(open_gate("fast")) == "<suffice.Gate, preset 'fast', k 10>"
+    assert GateRef.named("fast") == GateRef.named("default", "fast")
+    assert GateRef.named("fast", "fast").open().preset == "fast"
 
 
 # ---- with an encoder

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -61,6 +63,7 @@ ABOUT = {
     "entities": ["Ada"],
 }
 
+Row = namedtuple("Row", "score text id metadata")
 SHAPES = {
     "dict": {"doc_id": "a", "text": "Ada was taught.", "score": 2, **ABOUT},
     "dict with other names": {
@@ -82,6 +85,8 @@ SHAPES = {
     ),
     "llama-index": NodeWithScore(TextNode("Ada was taught.", "a", ABOUT), 2.0),
     "haystack": HaystackDocument("Ada was taught.", ABOUT, "a", 2.0),
+    "an object": SimpleNamespace(id="a", text="Ada was taught.", score=2.0, metadata=ABOUT),
+    "a named tuple": Row(2.0, "Ada was taught.", "a", ABOUT),
     "document and score": (
         Document("a", "Ada was taught.", "Ada", "The Verge", "people", date(2023, 10, 7), ("Ada",)),
         2.0,
@@ -303,6 +308,13 @@ def test_a_librarys_hit_brings_its_document_and_given_documents_come_first() -> 
     assert "document" not in hit.as_json()
 
 
+@pytest.mark.parametrize("documents", [[Document("a", "Ada.")], {"a": "Ada."}, "Ada."])
+def test_documents_that_are_no_mapping_are_refused(documents: Any) -> None:
+    with pytest.raises(InputError, match=r"of type (list|str), expected a") as caught:
+        normalize_hits(ASKED, [Hit("a")], documents=documents)
+    assert "{one.doc_id: one for one in documents}" in caught.value.hint
+
+
 def test_hits_without_text_are_said() -> None:
     assert normalize_hits(ASKED, ["Ada.", {"id": "b", "title": "Byron"}]).notes == ()
     (note,) = normalize_hits(ASKED, [Hit("a"), Hit("b"), "Ada."]).notes
@@ -315,3 +327,16 @@ def test_hits_that_are_not_read_are_said() -> None:
     assert normalize_hits(ASKED, iter(hits), k=2).notes == (
         "Only the first 2 distinct hits were read.",
     )
+
+
+def test_a_passage_with_the_id_of_another_is_said() -> None:
+    hits = [("page", "Ada wrote."), ("page", "Babbage built."), ("page", "Ada wrote.")]
+    found = normalize_hits(ASKED, [*hits, ("x", "Ada wrote."), {"id": "page"}])
+    assert [one.text for one in found.documents] == ["Ada wrote."]
+    assert found.notes == (
+        "Not read: 1 hit with the id of an earlier hit and another text, the first 'page'. "
+        "Give each passage its own id, or none.",
+    )
+    assert normalize_hits(ASKED, ["One.", "Two.", "Two."]).notes == ()
+    again = [("x", "Clara."), ("page", "Ada wrote."), ("page", "Clara.")]
+    assert normalize_hits(ASKED, again).notes == ()  # Clara's text was read

@@ -227,6 +227,9 @@ def test_paths_that_are_no_library_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NotReadyError, match="not a library") as caught:
         Library.open(tmp_path / "nowhere")
     assert "suffice build" in caught.value.hint
+    with pytest.raises(InputError, match="got a str") as refused:
+        Library("library")  # type: ignore[arg-type]
+    assert "Library.open('library')" in refused.value.hint
 
 
 def test_manifests_of_another_kind_version_or_shape_are_refused(plain: Path) -> None:
@@ -429,3 +432,18 @@ def test_one_id_in_place_of_a_list_is_an_error(built: Path) -> None:
     with Library.open(built) as library, pytest.raises(InputError, match="list of ids") as caught:
         library.get(VILLAGE[0].doc_id)
     assert caught.value.hint == f"write [{VILLAGE[0].doc_id!r}]"
+
+
+def test_documents_that_share_an_id_are_warned_of(tmp_path: Path) -> None:
+    chunks = [{"id": "page", "text": text} for text in ("One.", "Two.", "Two.", "Three.")]
+    with pytest.warns(UserWarning, match="2 documents replace another one .* 'page'"):
+        library = Library.build(tmp_path / "library", chunks, encoder=None)
+    assert len(library) == 1
+    library.add([{"id": "page", "text": "Four."}])  # an update is none
+
+
+def test_questions_may_come_from_a_generator(plain: Path) -> None:
+    with Library.open(plain) as library:
+        texts = ("Ada", "Byron")
+        assert library.search_batch(one for one in texts) == library.search_batch(texts)
+        assert repr(library) == f"<suffice.Library {str(plain)!r}, encoder None>"

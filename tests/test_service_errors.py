@@ -408,6 +408,9 @@ def test_an_invalid_value_is_named_once(
     response = send(client, "post", "/v1/check", tokens["both"], json={**CHECK, **changed})
     error = response.json()["error"]
     assert (error["message"], error["hint"]) == (says, "see the schemas in /openapi.json")
+    line = {"content": json.dumps({**CHECK, **changed}), "headers": LINES}
+    batch = send(client, "post", "/v1/check/batch", tokens["both"], **line)
+    assert batch.json()["error"]["message"] == says
 
 
 def test_an_unknown_path_says_where_the_paths_are(client: TestClient) -> None:

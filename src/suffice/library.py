@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["Library"]
 
 MAX_FILTERED_LINKS = 256  # of one document, checked against a filter
+RECENT_DOCUMENTS = 1_000  # added, compared for a shared id
 L = TypeVar("L", MentionLinks, NameLinks)
 T = TypeVar("T")
 
@@ -78,6 +79,11 @@ class Library:
     """Create it with `Library.build` or `Library.open`. Use it in a `with` block, or close it."""
 
     def __init__(self, location: LibraryLocation) -> None:
+        if not isinstance(location, LibraryLocation):
+            raise InputError(
+                f"Library(...) got a {type(location).__name__}",
+                hint=f"open it: Library.open({str(location)!r}), or make it with Library.build",
+            )
         self.path, self.store = location.path, location.store
         self.encoder_name = location.encoder
         self._encoder: Encoder | None = None
@@ -154,6 +160,9 @@ class Library:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"<suffice.Library {str(self.path)!r}, encoder {self.encoder_name!r}>"
+
     def __len__(self) -> int:
         return len(self.store)
 
@@ -199,7 +208,7 @@ class Library:
         LlamaIndex or Haystack. Without an id, it gets one made from its title and text. Each batch
         is durable on its own. On Qdrant, `replace_all` replaces the whole collection.
         """
-        documents = normalize_documents(documents)
+        documents = _warn_of_shared_ids(normalize_documents(documents))
         count = 0
 
         def on_stored(batch: Sequence[DocId]) -> None:
@@ -279,7 +288,7 @@ class Library:
 
     def search_batch(
         self,
-        questions: Sequence[str],
+        questions: Iterable[str],
         *,
         k: int = 10,
         retriever: str | None = None,
@@ -301,6 +310,7 @@ class Library:
         step while p_complete is below `target`. Each hit lists the metadata of the question that it
         matches; `matched=False` skips that, and reading the corpus's vocabulary.
         """
+        questions = questions if isinstance(questions, str) else list(questions)
         with self.store.pinned():
             searcher = self.retriever(retriever, **options)
             if filter is None and not matched:
@@ -499,6 +509,22 @@ class Library:
             if number and int(number[1]) < generation:
                 shutil.rmtree(old, ignore_errors=True)
         return built
+
+
+def _warn_of_shared_ids(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents; at their end, warns of different ones with one id: the last is kept."""
+    recent: dict[DocId, str] = {}  # passages that share an id are mostly neighbours
+    replaced: list[DocId] = []
+    for one in documents:
+        if recent.get(one.doc_id, one.text) != one.text:
+            replaced.append(one.doc_id)
+        if len(recent) == RECENT_DOCUMENTS:
+            recent.clear()
+        recent[one.doc_id] = one.text
+        yield one
+    if replaced:
+        found = f"{len(replaced):,} documents replace another one with the same id"
+        warnings.warn(f"{found}, the first {replaced[0]!r:.200}: give each its own", stacklevel=2)
 
 
 def _digest(document: Document) -> bytes:

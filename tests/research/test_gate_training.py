@@ -98,6 +98,14 @@ def test_what_is_not_there_cannot_be_learned_from(
     assert "hint: " in printed
 
 
+@pytest.mark.parametrize("words", [["--study", "fast.json"], ["--study-only"]])
+def test_the_fast_gate_has_its_own_study(words: list[str], tmp_path: Path, capsys: Any) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--data", str(tmp_path), "--preset", "fast", *words])
+    assert ended.value.code == 2
+    assert "suffice_research.training.fast_study" in capsys.readouterr().err
+
+
 def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
     drawn, gate = east()
     gate.save(tmp_path / "first")

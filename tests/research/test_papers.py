@@ -202,8 +202,13 @@ def test_a_reviewed_change_ages_no_run_until_the_next_one(monkeypatch: pytest.Mo
     now = freshness._digest((ROOT / "src/suffice/retrieval/corpus.py").read_text("utf-8"))
     monkeypatch.setattr(freshness, "_old_texts", lambda *_: iter(["x = 1\n"]))
     then = freshness._digest("x = 1\n")
-    for digest, reviewed in ((now, [module]), ("0" * 12, [])):
-        monkeypatch.setattr(freshness, "REVIEWED", {module: (then, digest, "why")})
+    other = "0" * 12
+    for before, digest, reviewed in (
+        ((other, then), now, [module]),
+        ((then,), other, []),
+        ((other,), now, []),
+    ):
+        monkeypatch.setattr(freshness, "REVIEWED", {module: (before, digest, "why")})
         assert freshness.reviewed_since("0" * 40, module) == reviewed
 
 

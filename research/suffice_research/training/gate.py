@@ -6,9 +6,10 @@ retrievers and several cut-offs, see `gate_data`: single-document questions and 
 long lists, with and without titles, and scores on different scales. Each data set contributes a
 limited number of questions, and in the ensemble's steady part all have the same weight.
 
-With `--study FILE` it also measures all figures of the gate; `make docs` generates the results page
-and the model card from that file. Reading takes most of the time: with `--readings FILE` the
-reader's output is stored, so that a second run is fast.
+With `--study FILE` it also measures all figures of the standard gate; `make docs` generates the
+results page and the model card from that file. Reading takes most of the time: with `--readings
+FILE` the reader's output is stored, so that a second run is fast. `fast_study` measures the fast
+gate.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ LISTS = 1  # retrieved lists per question; as many are drawn
 DRAWN = {"squad2", "policyqa", "tatqa"}  # also evaluated on drawn lists
 MIN_ANSWER_AT = 1 / 3
 JUDGED = 400  # questions per data set for the figures, at most
+# Gates of one data set are fitted and evaluated on questions that neither the reader nor its fast
+# gate was trained on.
+FOLD_PARTS = (STACK, TEST)
 
 
 def collect_training(
@@ -104,13 +108,6 @@ def fast_of_learned(data: GateData, *, questions: int, seed: int = SEED) -> Fast
     return FastGate("of the part learn", train_gate(chains, preset=FAST, seed=seed).model)
 
 
-def fold_parts(preset: str) -> tuple[str, ...]:
-    """The questions on which gates of one data set are fitted and evaluated: with a reader, none
-    that it or its fast gate was trained on.
-    """
-    return (STACK, TEST) if preset == STANDARD else (LEARN, STACK, TEST)
-
-
 def shipped(gate: Gate, reader: Reader) -> Gate:
     """The standard gate with the shipped reader and fast gate, which is trained on more data."""
     encoders = replace(gate.encoders, reader=reader, fast=FastGate.open())
@@ -135,7 +132,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--preset", choices=(STANDARD, FAST), default=STANDARD)
     parser.add_argument("--out", type=Path, help="the gate's folder; the package's own unless told")
     parser.add_argument(
-        "--study", type=Path, help="measure everything, and write the study here (minutes more)"
+        "--study", type=Path, help="measure the standard gate, and write the study here"
     )
     parser.add_argument(
         "--study-only", action="store_true", help="measure, and leave the gate as it is"
@@ -161,7 +158,10 @@ def _options() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    args = _options().parse_args(arguments)
+    parser = _options()
+    args = parser.parse_args(arguments)
+    if args.preset == FAST and (args.study or args.study_only):
+        parser.error("measure the fast gate with: python -m suffice_research.training.fast_study")
     return exit_code(lambda: _run(args, ProgressLog()))
 
 
@@ -199,12 +199,12 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
             judged[f"{name}, drawn"] = lists
         unseen = list(data.unseen(questions=args.judged))
         folds: dict[str, Sequence[RetrievedQuestion]] = {
-            name: data.judged(name, fold_parts(args.preset), questions=2 * args.judged)
+            name: data.judged(name, FOLD_PARTS, questions=2 * args.judged)
             for name in ("hotpotqa", "2wikimultihopqa", "musique", "frames")
             if name in training and not args.shipped
         }
         material = Material(
-            preset=args.preset,
+            preset=STANDARD,
             gate=gate or recipe(training),
             training=training,
             judged=judged,
@@ -220,7 +220,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
                 for file in sorted((args.data / name).glob("*.*"))
             },
             settings={
-                "questions": args.questions or QUESTIONS[args.preset],
+                "questions": args.questions or QUESTIONS[STANDARD],
                 "judged": args.judged,
                 "ks": list(KS),
                 "without scores": WITHOUT_SCORES,

@@ -48,12 +48,7 @@ from suffice_research.baselines import (
 )
 from suffice_research.embedding_cache import CachedReranker
 from suffice_research.training.cases import STACK, TEST
-from suffice_research.training.gate import (
-    QUESTIONS,
-    fast_of_learned,
-    fold_parts,
-    read_ahead,
-)
+from suffice_research.training.gate import FOLD_PARTS, QUESTIONS, fast_of_learned, read_ahead
 from suffice_research.training.gate_data import GateData, without_titles
 from suffice_research.training.gate_study import (
     FITTED_SAYS,
@@ -350,7 +345,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     }
     untitled = {name: without_titles(cases) for name, cases in titled.items()}
     folds = {
-        name: data.judged(name, fold_parts(STANDARD), questions=args.folded)
+        name: data.judged(name, FOLD_PARTS, questions=args.folded)
         for name in THREE
         if name in data.names and args.folded
     }

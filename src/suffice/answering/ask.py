@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from suffice.answering import expand as expansion
@@ -119,6 +120,12 @@ def ask(
     """
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"the question is {question!r}, expected a text", hint="ask something")
+    if not callable(getattr(library, "retriever", None)):
+        where = repr(str(library)) if isinstance(library, str | Path) else "PATH"
+        hint = f"suffice.Library.open({where}), or suffice.Library.build(PATH, documents)"
+        kind = type(library).__name__
+        raise InputError(f"the library is of type {kind}, expected a suffice.Library", hint=hint)
+    expansion.check_gate(gate)
     filtered = _filtered(library, filter, question, strict, today)
     if filtered is not None and filtered.filter:
         library = filtered

@@ -118,6 +118,7 @@ def expand(
     With `choose` the gate chooses which document to hold next; without, it is the next one in the
     ranking. A limit in seconds needs a `clock`; a round that has started is finished.
     """
+    check_gate(gate)
     if budget.seconds is not None and clock is None:
         raise InputError("a limit of seconds needs a clock", hint="pass clock=time.monotonic")
     started = clock() if clock is not None else 0.0
@@ -145,6 +146,13 @@ def expand(
         [run for run in ended if not run.decided or expander.gate is not judge], rounds_left=0
     )
     return [run.completion() for run in runs]
+
+
+def check_gate(gate: object) -> None:
+    if not callable(getattr(gate, "check_batch", None)):
+        hint = "suffice.Gate.load(), or suffice.Gate.load(PATH) for your own"
+        kind = type(gate).__name__
+        raise InputError(f"the gate is of type {kind}, expected a suffice.Gate", hint=hint)
 
 
 def gate_for_expansion(gate: GateLike) -> GateLike:

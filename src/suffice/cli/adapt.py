@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from suffice.datasets import Label, LabelledExamples
     from suffice.evaluation import Adaptation
-    from suffice.gate.gate import Gate
     from suffice.types import DocId, Document
 
 NOT_BETTER = 3  # exit code
@@ -62,6 +61,7 @@ def adapt(
     from suffice.evaluation import gate_evaluation as experiment
     from suffice.evaluation.judging import mark_judged
     from suffice.gate.gate import GATE_KIND
+    from suffice.gate.gate_ref import open_gate
     from suffice.storage import check_replaceable
 
     experiment.require_fit_extra()
@@ -73,7 +73,7 @@ def adapt(
     found, judged_labels = check_judged(
         [label for some in files for label in some], promise=alpha is not None
     )
-    old, usable = _open_gate(gate), {id(label) for label in found}
+    old, usable = open_gate(gate), {id(label) for label in found}
     parts = _to_examples(
         [[one for one in some if id(one) in usable] for some in files], old.card["k"], library
     )
@@ -113,13 +113,6 @@ def adapt(
     say_skipped(bad)
     if not written:
         raise typer.Exit(NOT_BETTER)
-
-
-def _open_gate(gate: str) -> Gate:
-    from suffice.gate.gate import FAST, STANDARD, Gate
-    from suffice.gate.gate_ref import open_gate
-
-    return Gate.load(preset=gate) if gate in (STANDARD, FAST) else open_gate(gate)
 
 
 def _to_examples(

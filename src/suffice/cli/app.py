@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from importlib import import_module
 from typing import Annotated
 
@@ -100,4 +102,12 @@ _add_examples(app, "suffice")
 
 
 def main() -> None:
+    # UTF-8 in every locale, as in files; what cannot be written is escaped.
+    for stream, errors in (
+        (sys.stdin, "strict"),
+        (sys.stdout, "backslashreplace"),
+        (sys.stderr, "backslashreplace"),
+    ):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)
     app()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import open_library, open_model
+from suffice.cli.loaders import name_library, open_library, open_model
 from suffice.cli.output import command, parse_day, parse_filter, parse_prices, print_json, say
 from suffice.errors import InputError
 from suffice.types import printable
@@ -32,8 +32,9 @@ NO_MODEL = (
 
 @command
 def ask(
-    library: opt.LibraryArgument,
+    library: opt.LibraryArgument = None,
     question: Annotated[str | None, Argument(help="The question.")] = None,
+    named_library: opt.NamedLibrary = None,
     gate: opt.GateName = "default",
     preset: opt.Preset = "standard",
     model: opt.ModelName = None,
@@ -69,10 +70,14 @@ def ask(
     from suffice.answering.traces import save_traces
     from suffice.gate.gate_ref import open_gate
 
+    example = 'for example: suffice ask DIR "Who taught the teacher of Ada Lovelace?"'
+    given = name_library(library, question, option=named_library)
+    if not given:
+        raise InputError("give a library and a question", hint=example)
+    address, question = given[0], given[1] if len(given) > 1 else None
     if (question is None) == (replay is None):
-        example = f"suffice ask {shlex.quote(library)} 'Who taught the teacher of Ada Lovelace?'"
-        both = "" if question is None else ", not both"
-        raise InputError(f"give a question, or --replay FILE{both}", hint=f"for example: {example}")
+        wanted = "a library and a question, or a library and --replay FILE"
+        raise InputError(f"give {wanted}{'' if question is None else ', not both'}", hint=example)
     if trace is not None and not trace.parent.is_dir():
         message = f"--trace: the folder {trace.parent} does not exist"
         raise InputError(message, hint="create it, or choose another")
@@ -85,7 +90,7 @@ def ask(
         bank = ExemplarBank.load().extended(ExemplarBank.load(exemplars).exemplars)
     budget = Budget(rounds, calls, tokens, seconds, money, prices=parse_prices(prices))
     opened, loaded = open_model(model, base_url, timeout_s=timeout_s), open_gate(gate, preset)
-    with open_library(library) as lib:
+    with open_library(address) as lib:
         if question is None:
             _replay(replay, lib, loaded, bank, json=json)
             return
@@ -104,11 +109,14 @@ def ask(
                 strict=strict,
                 today=day,
             )
-    if trace is not None:
-        save_traces(trace, [result])
-    _show(result, with_model=opened is not None, json=json)
+    try:
+        if trace is not None:
+            save_traces(trace, [result])
+    finally:  # a full disk does not cost the answer
+        _show(result, with_model=opened is not None, json=json)
     if not json and trace is not None:
-        say(f"wrote {trace}; replay it: suffice ask {library} --replay {trace}")
+        again = shlex.join(["suffice", "ask", address, "--replay", str(trace)])
+        say(f"wrote {trace}; replay it: {again}")
     if not json:
         answered = result.answer is not None
         missing = "add documents about what is missing, and ask again"

@@ -11,7 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,7 +59,7 @@ def check(
     corpus: Annotated[Path | None, Option(help="The run's documents: JSON Lines.")] = None,
     store: opt.StoreAddress = None,
     library: Annotated[
-        str | None, Option(help="Search this library; with --hits, look up texts in it.")
+        str | None, Option(help="Search this library; with --hits or --run, look up texts in it.")
     ] = None,
     retriever: opt.DefaultRetriever = None,
     k: Annotated[int | None, Option(min=1, help="Use only the first N hits.")] = None,
@@ -76,6 +75,8 @@ def check(
     json: opt.Json = False,
 ) -> None:
     """Check whether hits are enough: answer, expand or abstain."""
+    if run is not None:
+        store, library = store or library, None
     single = hits or library  # both: ids, and where their texts are
     if sum(given is not None for given in (single, batch, run)) != 1:
         message = "give a question with --hits or --library, or give --batch or --run"
@@ -128,7 +129,7 @@ def _open_run(
     from suffice.evaluation.batch_check import trec_log_lines
 
     if queries is None or (corpus is None and store is None):
-        message = "a run has only ids: it needs --queries and --corpus or --store"
+        message = "a run has only ids: it needs --queries and --corpus or --library"
         raise InputError(message, hint="add --queries topics.tsv --corpus corpus.jsonl")
     with open_library(store) if store else nullcontext() as library:
         documents: Any = corpus or (library and library.store)
@@ -177,13 +178,11 @@ def _check_one(
     question: str, hits: list[Any], origin: str, gate: Gate, rounds_left: int, *, json: bool
 ) -> None:
     from suffice.evaluation.batch_check import verdict_record
-    from suffice.integrations.common import shared_id_notes
 
     try:
         verdict = gate.check(question, hits, rounds_left=rounds_left)
     except InputError as error:
         raise InputError(f"{origin}: {error}", hint=error.hint or HITS_EXAMPLE) from error
-    verdict = replace(verdict, notes=(*verdict.notes, *shared_id_notes(hits)))
     if json:
         print_json(verdict_record(question, verdict))
     else:

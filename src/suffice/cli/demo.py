@@ -10,7 +10,9 @@ from typing import Annotated, Any
 from typer import Option
 
 from suffice.cli import options as opt
+from suffice.cli.loaders import open_library
 from suffice.cli.output import command, print_json
+from suffice.errors import InputError
 
 CORPUS = Path(__file__).parent / "demo_corpus.jsonl"
 K = 6
@@ -39,9 +41,16 @@ def demo(
     from suffice.datasets import load
     from suffice.gate.gate import Gate
     from suffice.library import Library
+    from suffice.storage import MANIFEST
 
+    documents = list(load("jsonl", corpus=CORPUS).documents())
+    if out and (out / "library" / MANIFEST).exists():
+        with open_library(out / "library") as known:
+            mine = {one.doc_id for one in documents}
+            if any(one.doc_id not in mine for one in known.documents()):
+                message = f"{out / 'library'} is a library with documents of your own"
+                raise InputError(message, hint="choose another --out")
     gate = Gate.load()
-    documents = load("jsonl", corpus=CORPUS).documents()
     with (
         nullcontext(str(out)) if out else tempfile.TemporaryDirectory() as folder,
         Library.build(Path(folder) / "library", documents, encoder=None) as library,

@@ -14,6 +14,7 @@ import typer
 from typer import Argument
 
 from suffice.cli import options as opt
+from suffice.cli.loaders import name_library
 from suffice.cli.output import command, print_json
 from suffice.errors import MissingExtraError, NotReadyError, SufficeError
 from suffice.registry import ENCODERS, RERANKERS, Registry
@@ -164,6 +165,7 @@ def _find_library(address: str) -> Finding:
 @command
 def doctor(
     library: Annotated[str | None, Argument(help="Also check this library.")] = None,
+    named_library: opt.NamedLibrary = None,
     json: opt.Json = False,
 ) -> None:
     """Show what is installed, missing or broken, and how to fix it.
@@ -171,7 +173,7 @@ def doctor(
     Every model is loaded and used once.
     """
     parts = find_parts()
-    parts += [_find_library(library)] if library else []
+    parts += map(_find_library, name_library(library, option=named_library))
     ready = not any(_is_fault(part) for part in parts)
     python = platform.python_version()
     if json:

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli.build import open_folder, update_folder
-from suffice.cli.loaders import DataSource, open_library
+from suffice.cli.loaders import DataSource, name_library, open_library
 from suffice.cli.output import command, print_json, progress_bar, say, say_written
 from suffice.errors import InputError
 from suffice.types import printable
@@ -26,9 +26,9 @@ STAGE_NAMES = "questions, labels, gate, evaluation, difficulty or report"
 @command
 def improve(
     library: Annotated[
-        str,
-        Argument(metavar="LIBRARY", help="A library, or a folder of documents to build one from."),
-    ],
+        str | None, Argument(help="A library, or a folder of documents to build one from.")
+    ] = None,
+    named_library: opt.NamedLibrary = None,
     out: Annotated[Path, Option(help="Output folder; run again to resume.")] = Path("improved"),
     labels: Annotated[
         Path | None, Option(help="Labels; default: labels.jsonl in the output folder.")
@@ -54,6 +54,10 @@ def improve(
     from suffice.evaluation.improve import LoopSettings, SearchedCorpus, check_out
     from suffice.evaluation.improve import improve as run_loop
 
+    if not (given := name_library(library, option=named_library)):
+        hint = "for example: suffice improve DIR --out improved"
+        raise InputError("give a library, or a folder of documents", hint=hint)
+    (library,) = given
     check_out(out)  # before the work
     if parse:
         find_model()

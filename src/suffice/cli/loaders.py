@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,13 +61,31 @@ class DataSource:
         return {file.name: sha256_of(file) for file in files if file.is_file()}
 
 
+def name_library(*arguments: str | None, option: str | None) -> list[str]:
+    """The library, from --library or the first argument, and the question after it, if any."""
+    given = [one for one in (option, *arguments) if one is not None]
+    if len(given) > len(arguments):
+        hint = "give the library once: as the first argument, or with --library"
+        raise InputError(f"there are two libraries: {option} and {arguments[0]}", hint=hint)
+    # Path.exists fails on a question that is too long for a file name.
+    if option is None and [*map(os.path.exists, given)] == [False, True]:
+        hint = f"the library comes first; or use --library {given[1]}"
+        raise InputError(f"{given[0]!r} is not a library", hint=hint)
+    return given
+
+
 def open_library(address: str | Path) -> Library:
     """The library; what it lacks because a write was cut off is said with the next command."""
     from suffice.engines.library_location import open_location
+    from suffice.engines.qdrant import is_qdrant_address
     from suffice.library import Library
 
     library = Library(open_location(address))
     say_unfinished(library)
+    if not len(library) and not library.unfinished:
+        option = "--store" if is_qdrant_address(address) else "--out"
+        add = f"suffice build FOLDER {option} {address}"
+        say(f"note: {printable(f'{address} has no documents')}\nnext: {printable(add)}")
     return library
 
 

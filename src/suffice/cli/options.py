@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from suffice.cli.output import FILTER_EXAMPLE
+from suffice.storage.artefacts import is_device
 
 _FORMAT = Option(help="Format: jsonl, beir, trec, frames, hotpotqa, musique, ...")
 MAX_SEED = 2**32 - 1  # of scikit-learn
@@ -20,7 +21,7 @@ _LIBRARY = "A folder made by `suffice build`, or an address like qdrant://host:6
 
 def check_writable(path: Path | None) -> Path | None:
     """Refuse a place that cannot be written before the work, whose result would be lost."""
-    if path is not None:
+    if path is not None and not is_device(path):
         folder = next(one for one in path.absolute().parents if one.exists())
         if not (folder.is_dir() and os.access(folder, os.W_OK)):
             raise BadParameter(f"{path} cannot be written: check {folder}, or choose another place")
@@ -48,8 +49,12 @@ Parse = Annotated[
 Benchmark = Annotated[Path | None, Option(help="A folder made by `suffice grade`.")]
 
 # Retrieval
-LibraryArgument = Annotated[str, Argument(help=_LIBRARY)]
+LibraryArgument = Annotated[str | None, Argument(help=_LIBRARY)]
 LibraryOption = Annotated[str | None, Option(help=_LIBRARY)]
+NamedLibrary = Annotated[  # of a command whose first argument is a library
+    str | None,
+    Option("--library", "--store", help="The library, instead of as the first argument."),
+]
 StoreAddress = Annotated[
     str | None,
     Option("--store", help="Qdrant: qdrant://host:6333/collection; key in QDRANT_API_KEY."),
@@ -70,7 +75,9 @@ HitCount = Annotated[int, Option(min=1, help="How many hits the gate sees.")]
 CutOffs = Annotated[str, Option(help="One or more, like 2,4,8.")]
 
 # Gates
-GateName = Annotated[str, Option(help="'default', or a folder made by `suffice adapt` or `fit`.")]
+GateName = Annotated[
+    str, Option(help="'default', a preset, or a folder made by `suffice adapt` or `fit`.")
+]
 FittedGate = Annotated[
     str, Option("--gate", help="'fitted' on other folds, 'default', or a folder.")
 ]

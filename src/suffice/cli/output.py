@@ -7,7 +7,7 @@ import json as json_module
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -55,7 +55,8 @@ def handle_errors(*, json: bool = False) -> Iterator[None]:
             raise
         code, message, hint, status = _describe_error(error)
         if json:
-            print_json({"error": {"code": code, "message": message, "hint": hint}})
+            with suppress(OSError):  # stdout may be what failed
+                print_json({"error": {"code": code, "message": message, "hint": hint}})
         say(f"error: {message}\nhint: {hint}")
         raise typer.Exit(status) from error
 
@@ -67,6 +68,8 @@ def _describe_error(error: Exception) -> tuple[str, str, str, int]:
     if isinstance(error, OSError):
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return "disk", message, disk_hint(error), 1
+    if isinstance(error, UnicodeDecodeError):  # of stdin: files are read with care
+        return InputError.code, f"the input is not UTF-8 text: {error}", "convert it to UTF-8", 2
     return "internal", f"{type(error).__name__}: {error}", BUG_HINT, 1
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import open_library, open_model
+from suffice.cli.loaders import name_library, open_library, open_model
 from suffice.cli.output import command, parse_day, parse_filter, print_json, say, wide_console
 from suffice.errors import InputError
 from suffice.types import printable
@@ -23,11 +23,9 @@ Documents = dict[str, "Document | None"]
 
 @command
 def search(
-    library: Annotated[
-        str, Argument(help="A folder made by `suffice build`, or a Qdrant address.")
-    ],
+    library: opt.LibraryArgument = None,
     question: Annotated[str | None, Argument(help="What to search for.")] = None,
-    store: opt.StoreAddress = None,
+    named_library: opt.NamedLibrary = None,
     k: Annotated[int, Option(help="How many hits.")] = 10,
     retriever: opt.DefaultRetriever = None,
     filter: opt.MetadataFilter = None,
@@ -52,7 +50,11 @@ def search(
     from suffice.gate.gate_ref import open_gate
     from suffice.retrieval.bridge import TreeRanker
 
-    address, text = _check_places(library, question, store)
+    given = name_library(library, question, option=named_library)
+    if len(given) < 2 or not given[1].strip():
+        hint = 'for example: suffice search DIR "Who ...?"'
+        raise InputError("give both a library and a question", hint=hint)
+    address, text = given
     _check_filter_options(filter, None if complete else gate, model)
     opened = open_model(model, base_url, timeout_s=timeout_s)
     options: dict[str, Any] = {"ranker": TreeRanker.load(ranker)} if ranker else {}
@@ -91,17 +93,6 @@ def search(
         _show_hits(found, documents)
     else:
         print("no document matches\n\nnext: try other words, or `--retriever dense`")
-
-
-def _check_places(library: str, question: str | None, store: str | None) -> tuple[str, str]:
-    """The library and the question: with --store, the only argument is the question."""
-    if store and question is not None:
-        raise InputError("give a library or --store, not both", hint="and the question")
-    address, text = (store, library) if store else (library, question or "")
-    if not text.strip():
-        hint = 'for example: suffice search DIR "Who ...?"'
-        raise InputError("give both a library and a question", hint=hint)
-    return address, text
 
 
 def _check_filter_options(filter: str | None, gate: str | None, model: str | None) -> None:
@@ -182,9 +173,8 @@ def _show_hits(hits: Any, documents: Documents) -> None:
 
 
 def _completion_record(completion: Any, documents: Documents) -> dict[str, Any]:
-    titles = {doc_id: document.title if document else "" for doc_id, document in documents.items()}
     return {
-        "hits": [{**hit.as_json(), "title": titles[hit.doc_id]} for hit in completion.hits],
+        "hits": [_hit_record(hit, documents[hit.doc_id]) for hit in completion.hits],
         "verdict": asdict(completion.verdict),
         "stopped": {"name": completion.stopped.name.lower(), "words": str(completion.stopped)},
         "checks": completion.checks,

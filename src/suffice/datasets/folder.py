@@ -31,11 +31,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from suffice.datasets import jsonl
-from suffice.datasets.dataset import Dataset
+from suffice.datasets.dataset import Dataset, from_file
+from suffice.datasets.gold import GoldQuestion
 from suffice.datasets.locate import DatasetFiles
 from suffice.errors import InputError, MissingExtraError
 from suffice.gate.hits import normalize_documents
-from suffice.storage import MANIFEST, BadRecords, read_jsonl
+from suffice.storage import MANIFEST, BadRecords, read_jsonl, readable_file
 from suffice.storage.fields import content_id, is_text
 from suffice.types import Document
 
@@ -60,13 +61,15 @@ class _Passage:
 
 
 def load(files: DatasetFiles, *, skip_bad: bool = False) -> Dataset:
-    """Load a folder. Bad files and records are always skipped and listed.
+    """Load a folder, and questions from JSON Lines. Bad documents are always skipped and listed.
 
-    `skip_bad` applies to a missing extra.
+    `skip_bad` applies to the questions and to a missing extra.
     """
-    if files.path is None:
-        raise InputError("a folder has one path", hint="suffice build FOLDER --out LIBRARY")
-    return Folder(files.path, skip_pdf=skip_bad).dataset()
+    if files.path is None or files.corpus is not None:
+        hint = "--path FOLDER, and --questions FILE for questions"
+        raise InputError("a folder has one path", hint=hint)
+    questions = None if files.questions is None else readable_file(files.questions)
+    return Folder(files.path, skip_pdf=skip_bad).dataset(questions, skip_bad=skip_bad)
 
 
 def is_folder(path: Path) -> bool:
@@ -96,8 +99,12 @@ class Folder:
         self.unread: set[str] = set()  # paths not read, or not completely; also folders
         self.ignored: Counter[str] = Counter()  # files of other types, by suffix
 
-    def dataset(self) -> Dataset:
-        return Dataset("folder", documents=self.documents, skip_bad=True)
+    def dataset(self, questions: Path | None = None, *, skip_bad: bool = False) -> Dataset:
+        def load_questions(path: Path, bad: BadRecords) -> Iterator[GoldQuestion]:
+            return jsonl.load_questions(path, bad if skip_bad else BadRecords())
+
+        asked = from_file(load_questions, questions)
+        return Dataset("folder", documents=self.documents, questions=asked, skip_bad=True)
 
     def owns(self, document: Document) -> bool:
         """Whether the document came from a folder of this name."""

@@ -27,9 +27,11 @@ answer, so a wrong answer from complete evidence counts as incomplete.
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -76,7 +78,11 @@ YES = {"yes", "y", "true", "t", "1", "up", "thumbs_up", "thumbsup", "like", "goo
 NO = {"no", "n", "false", "f", "0", "-1", "down", "thumbs_down", "thumbsdown", "dislike", "bad",
       "negative", "incomplete", "insufficient", "incorrect", "fail",
       "\N{THUMBS DOWN SIGN}"}  # fmt: skip
-TABLES = {".csv": ",", ".tsv": "\t"}
+TABLES = (".csv", ".tsv")
+DELIMITERS = ",;\t"  # Excel writes semicolons where the comma is a decimal point
+TABLE_COLUMNS = {
+    "by", "at", *QUESTION_NAMES, *HITS_NAMES, *COMPLETE_NAMES, *FEEDBACK_NAMES, *GOLD_NAMES
+}  # fmt: skip
 JUDGED_BY = "judge:"  # prefix of `by` if a judge gave the label
 MIN_COMPARED = 10  # lists labelled by judge and person, to doubt the judge's other labels
 PER_HIT_ONLY = "per-hit labels alone do not say whether a document is missing"
@@ -175,12 +181,8 @@ def read_labels(
     `score` names the feedback to use if a trace has several.
     """
     bad, path = BadRecords() if bad is None else bad, Path(path)
-    delimiter = TABLES.get(path.suffix.casefold())
-    if delimiter is None:
-        records = read_json_records(path, bad)
-    else:
-        records = map(_with_values, read_table(path, bad, delimiter=delimiter))
-    return parse_labels(records, bad=bad, score=score)
+    score = _column(score) if score is not None and _is_table(path) else score
+    return parse_labels(_read_rows(path, bad), bad=bad, score=score)
 
 
 def read_lists(path: Path, *, bad: BadRecords | None = None) -> list[Label]:
@@ -192,20 +194,20 @@ def read_lists(path: Path, *, bad: BadRecords | None = None) -> list[Label]:
         hits, _ = _hits(record, question)
         return Label(question, hits, where=record.where)
 
-    found = parse_records(read_json_records(Path(path), bad), bad, parse)
+    found = parse_records(_read_rows(Path(path), bad), bad, parse)
     return list({(one.question, one.hit_ids): one for one in found}.values())
 
 
 def read_questions(path: Path, *, limit: int = 10_000) -> list[str]:
-    """The first questions in a file, without duplicates: one per line, or JSON like labels or logs.
+    """The first questions in a file, without duplicates: one per line, or rows like labels or logs.
 
     Invalid JSON lines are skipped: the last one of a log may be incomplete.
     """
     path, bad = readable_file(Path(path)), BadRecords(skip=True)
     lines = (one.text.strip() for one in read_lines(path, BadRecords()))
     first = next(filter(None, lines), "")
-    if first.startswith(("{", "[")):
-        texts: Iterable[str] = parse_records(read_json_records(path, bad), bad, _question)
+    if first.startswith(("{", "[")) or _is_table(path):
+        texts: Iterable[str] = parse_records(_read_rows(path, bad), bad, _question)
     else:
         texts = (one.text.strip() for one in read_lines(path, BadRecords()))
     found = list(islice(dict.fromkeys(filter(None, texts)), limit))
@@ -538,17 +540,33 @@ def _missing(record: Record, name: str, expected: str, names: Sequence[str]) -> 
     return InputError(message, hint=f"name it like one of these: {', '.join(names)}")
 
 
+def _is_table(path: Path) -> bool:
+    return path.suffix.casefold() in TABLES
+
+
+def _read_rows(path: Path, bad: BadRecords) -> Iterable[Record]:
+    """The rows of a JSON Lines, JSON, CSV or TSV file."""
+    if not _is_table(path):
+        return read_json_records(path, bad)
+    lines = (line.text for line in read_lines(path, BadRecords()))
+    delimiter = max(DELIMITERS, key=next(filter(str.strip, lines), "").count)
+    return map(_with_values, read_table(path, bad, delimiter=delimiter))
+
+
 def _with_values(record: Record) -> Record:
-    """A table row: empty cells are missing, and JSON in cells is parsed."""
-    return Record(
-        {name: _cell(text) for name, text in record.value.items() if text.strip()}, record.where
-    )
+    """A table row: empty cells are missing, JSON in cells is parsed, "Question" is "question"."""
+    cells = {_column(name): _cell(text) for name, text in record.value.items() if text.strip()}
+    return Record(cells, record.where)
+
+
+def _column(name: str) -> str:
+    known = name.strip().casefold().replace(" ", "_")
+    return known if known in TABLE_COLUMNS else name
 
 
 def _cell(text: str) -> Any:
     if text.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            return text  # a text that starts with a bracket
-    return text
+        for read in (json.loads, ast.literal_eval):  # pandas writes a list as Python does
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                return read(text)
+    return text  # it may start with a bracket

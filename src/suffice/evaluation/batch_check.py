@@ -184,7 +184,7 @@ def _parse_line(line: Line, k: int | None, bad: BadRecords) -> list[_LogQuestion
     record = record if isinstance(record, dict) else {}
     question, hits = record.get("question"), record.get("hits")
     question_id, others = record.get("question_id"), record.get("others", [])
-    if not isinstance(question, str) or not isinstance(hits, list):
+    if not isinstance(question, str) or not question.strip() or not isinstance(hits, list):
         return reject("expected a 'question' text and a list of 'hits'", f"like {EXAMPLE}")
     if not isinstance(others, list) or not all(isinstance(one, list) for one in others):
         return reject("'others' must be a list of lists of hits", "one list a retriever")

@@ -158,6 +158,9 @@ class Gate:
     judge_calibration: JudgeCalibration | None = None  # the weight of a judge's opinion
     cascade: Cascade | None = None  # the judge behind this gate, if opened with one
 
+    def __repr__(self) -> str:
+        return f"<suffice.Gate, preset {self.preset!r}, k {self.card.get('k')}>"
+
     @property
     def preset(self) -> str:
         """The preset it was fitted with, or "hardened" if it was opened as such."""
@@ -563,7 +566,8 @@ def _shipped_stop() -> Platt:
 
 def check_preset(preset: str) -> None:
     if preset not in PRESETS:
-        raise InputError(f"no preset is named {preset!r}", hint=did_you_mean(preset, PRESETS))
+        hint = did_you_mean(preset if isinstance(preset, str) else "", PRESETS)
+        raise InputError(f"no preset is named {preset!r}", hint=hint)
 
 
 def feature_schema() -> str:
@@ -578,6 +582,9 @@ def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, An
     check_preset(preset)
     shipped = SHIPPED_MODELS / f"gate-{FAST if preset == FAST else STANDARD}"
     folder = shipped if path is None else path
+    if str(path) in PRESETS and not folder.exists():
+        hint = f"the preset: Gate.load(preset={str(path)!r})"
+        raise InputError(f"{path} is not a gate: there is no such folder", hint=hint)
     refit = "python -m suffice_research.training.gate" if path is None else _refit(folder)
     manifest = open_artefact(folder, kind=GATE_KIND, version=GATE_VERSION, rebuild=refit)
     card = dict(manifest.settings)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suffice.errors import InputError, NotReadyError
-from suffice.gate.gate import STANDARD, Gate, check_preset, open_gate_folder
+from suffice.gate.gate import PRESETS, STANDARD, Gate, check_preset, open_gate_folder
 from suffice.protocols import GateLike, component_name
 from suffice.storage import MANIFEST, sha256_of
 
@@ -16,20 +16,23 @@ DEFAULT = "default"
 
 
 def open_gate(gate: str, preset: str = STANDARD) -> Gate:
-    """The shipped gate of that preset for "default", otherwise the gate saved at that path."""
-    return Gate.load(_path(gate, preset), preset)
+    """The shipped gate for "default" or the name of a preset, otherwise the one at that path."""
+    return Gate.load(*_resolve(gate, preset))
 
 
-def _path(gate: str, preset: str) -> Path | None:
+def _resolve(gate: str, preset: str) -> tuple[Path | None, str]:
+    """The folder of the gate, None for a shipped one, and its preset."""
     check_preset(preset)
     if gate == DEFAULT:
-        return None
-    if not Path(gate).exists():
-        raise InputError(
-            f"{gate} is not a gate: there is no such folder",
-            hint=f"{DEFAULT!r}, or make one: suffice adapt labels.jsonl --out {gate}",
-        )
-    return Path(gate)
+        return None, preset
+    if Path(gate).exists():
+        return Path(gate), preset
+    if gate in PRESETS and preset in (STANDARD, gate):
+        return None, gate
+    raise InputError(
+        f"{gate} is not a gate: there is no such folder",
+        hint=f"{DEFAULT!r}, or make one: suffice adapt labels.jsonl --out {gate}",
+    )
 
 
 def gate_identity(gate: GateLike) -> str:
@@ -53,9 +56,9 @@ class GateRef:
     @classmethod
     def named(cls, gate: str, preset: str = STANDARD) -> GateRef:
         """Resolve a name as `open_gate` does, with the same errors, but load nothing."""
-        path = _path(gate, preset)
+        path, preset = _resolve(gate, preset)
         folder, _ = open_gate_folder(path, preset)
-        name = gate if path is None else str(path.resolve())
+        name = DEFAULT if path is None else str(path.resolve())
         return cls(name, preset, sha256_of(folder / MANIFEST))
 
     def open(self) -> Gate:

@@ -7,12 +7,13 @@
     .page_content and .metadata              a LangChain Document
     .node.get_content() and .score           a LlamaIndex NodeWithScore, or its bare node
     .content and .meta                       a Haystack Document
+    .text, and .id, .title, .score           any other object or named tuple
 
 `normalize_hits` converts a retriever's output to `Evidence`, `normalize_documents` converts
 documents for a library. To accept a new shape, add it here. An id, text or score of the wrong type
 is an error that names the hit. Metadata of an unexpected type is ignored: a gate in production must
 not fail on someone else's date format. A hit that repeats an id or a text is a duplicate of the
-first.
+first; `NormalizedHits.notes` says which texts are not read because of that.
 """
 
 from __future__ import annotations
@@ -55,9 +56,10 @@ _PLAIN_FIELDS = ("doc_id", "title", "text", "score")
 _PLAIN = frozenset(_PLAIN_FIELDS)
 _NESTED = ("metadata", "meta")
 _SHAPES = (
-    "a text, a dict with 'text', an (id, text, score) tuple, or a LangChain, LlamaIndex or "
-    "Haystack document"
+    "a text, a dict with 'text', an (id, text, score) tuple, an object with .text, or a LangChain, "
+    "LlamaIndex or Haystack document"
 )
+_MAP_HINT = "documents={one.doc_id: one for one in documents}, of suffice.Document"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class NormalizedHits:
     evidence: Evidence
     duplicates: Mapping[DocId, tuple[DocId, ...]] = field(default_factory=dict)
     cut: bool = False  # there were more
+    unread: tuple[DocId, ...] = ()  # ids of hits that have the id of an earlier one, but other text
 
     @property
     def question(self) -> str:
@@ -96,7 +99,16 @@ class NormalizedHits:
             f"No text came with {blank:,} of {count:,} hits: give each hit its text "
             "(in Python also documents=, on the command line --library)."
         )
-        found = ((f"Only the first {count:,} distinct hits were read.", self.cut), (no_text, blank))
+        same_id = (
+            f"Not read: {len(self.unread):,} hit{'s' * (len(self.unread) != 1)} with the id of an "
+            f"earlier hit and another text, the first {''.join(self.unread[:1])!r:.200}. "
+            "Give each passage its own id, or none."
+        )
+        found = (
+            (f"Only the first {count:,} distinct hits were read.", self.cut),
+            (no_text, blank),
+            (same_id, self.unread),
+        )
         return tuple(sentence for sentence, is_so in found if is_so)
 
     def stands_for(self, doc_id: DocId) -> tuple[DocId, ...]:
@@ -116,6 +128,10 @@ def normalize_hits(
         raise InputError(f"the question is {_describe(question)}, expected a text")
     if isinstance(hits, Evidence):
         documents, hits = {**hits.documents, **(documents or {})}, hits.hits
+    if not isinstance(documents, Mapping | None):
+        raise InputError(
+            f"documents is {_describe(documents)}, expected a mapping from ids", hint=_MAP_HINT
+        )
     if isinstance(hits, str | bytes | Mapping) or not isinstance(hits, Iterable):
         raise InputError(
             f"hits is {_describe(hits)}, expected a list of hits",
@@ -125,7 +141,7 @@ def normalize_hits(
     found: dict[DocId, Document] = {}
     by_text: dict[str, DocId] = {}
     duplicates: dict[DocId, tuple[DocId, ...]] = {}
-    cut = False
+    cut, unread = False, list[DocId]()
     for place, hit in enumerate(islice(hits, MAX_HITS), start=1):
         if cut := k is not None and len(kept) >= k:
             break
@@ -133,12 +149,15 @@ def normalize_hits(
         first = document.doc_id if document.doc_id in found else by_text.get(document.text)
         if first is not None:
             duplicates[first] = (*duplicates.get(first, ()), document.doc_id)
+            if document.text and document.text not in by_text:
+                unread.append(first)
             continue
         kept.append(one)
         found[document.doc_id] = document
         if document.text:
             by_text[document.text] = document.doc_id
-    return NormalizedHits(Evidence(Question("", question), tuple(kept), found), duplicates, cut)
+    evidence = Evidence(Question("", question), tuple(kept), found)
+    return NormalizedHits(evidence, duplicates, cut, tuple(unread))
 
 
 def unpack_pair(pair: Any) -> tuple[Any, Any, Any]:
@@ -259,12 +278,15 @@ def _read_shape(hit: Any, where: str, documents: DocumentMap) -> _Shape:
     if isinstance(hit, dict | Mapping):  # dict first: the abstract class check is slow
         return _from_fields(hit, where, documents)
     if isinstance(hit, tuple | list):
-        return _from_tuple(hit, where, documents)
+        read = _from_attributes if hasattr(hit, "text") else _from_tuple
+        return read(hit, where, documents)
     if isinstance(hit, Hit):
         return _from_hit(hit, where, documents)
-    for attribute, read in _OBJECTS.items():
+    for attribute, read_object in _OBJECTS.items():
         if hasattr(hit, attribute):
-            return read(hit, where)
+            return read_object(hit, where)
+    if hasattr(hit, "text"):
+        return _from_attributes(hit, where, documents)
     raise _unknown_shape(hit, where)
 
 
@@ -316,6 +338,12 @@ def _from_fields(hit: Mapping[Any, Any], where: str, documents: DocumentMap) -> 
     if isinstance(nested, Mapping):
         metadata = {**nested, **{name: hit[name] for name in hit if name not in _NESTED}}
     return _Shape(text, own.get("id"), fields, metadata, score)
+
+
+def _from_attributes(hit: Any, where: str, documents: DocumentMap) -> _Shape:
+    values = {name: getattr(hit, name, None) for name in (*_FIELD, *_NESTED)}
+    given = {name: one for name, one in values.items() if one is not None and not callable(one)}
+    return _from_fields(given, where, documents)
 
 
 def _from_langchain(hit: Any, where: str) -> _Shape:
@@ -390,6 +418,10 @@ def _metadata_fields(metadata: Any) -> dict[str, Any]:
 
 
 def _check_document(document: Document, where: str) -> Document:
+    if not isinstance(document, Document):
+        raise InputError(
+            f"{where}: its document is {_describe(document)}, expected a Document", hint=_MAP_HINT
+        )
     if not all(isinstance(one, str) for one in (document.text, document.title, document.doc_id)):
         raise InputError(
             f"{where}: a field of its Document is not a text",

@@ -22,11 +22,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from suffice.answering.expand import ExpansionBudget, expand
+from suffice.answering.expand import ExpansionBudget, check_gate, expand
 from suffice.errors import InputError, SufficeError, disk_hint
 from suffice.evaluation.verdict_log import Outcome, VerdictLog, guard_outcome, logged_verdict
 from suffice.gate.gate_ref import gate_identity
-from suffice.gate.hits import UNNAMED_ID_PREFIX, normalize_hits
+from suffice.gate.hits import normalize_hits
 from suffice.protocols import GateLike
 from suffice.storage.fields import content_id
 from suffice.types import LOW_FAMILIARITY, Action, DocId, Document, Estimate, Filter, Hit, Verdict
@@ -235,9 +235,7 @@ def load_gate(gate: GateLike | Path | str | None) -> GateLike:
         from suffice.gate.gate import Gate
 
         return Gate.load(gate)
-    if not callable(getattr(gate, "check_batch", None)):
-        hint = "give a Gate, the path of a saved one, or None"
-        raise InputError(f"the gate is a {type(gate).__name__}", hint=hint)
+    check_gate(gate)
     return gate
 
 
@@ -253,25 +251,6 @@ def check_expansion(retriever: object, budget: ExpansionBudget | None) -> None:
     if (retriever is None) != (budget is None):
         message = "searching for what is missing needs a retriever and a budget"
         raise InputError(message, hint="give both, or neither")
-
-
-def shared_id_notes(hits: Iterable[Any]) -> tuple[str, ...]:
-    """A note for a verdict if passages share an id: the gate reads only the first of them."""
-    texts: dict[DocId, str] = {}
-    unread: list[DocId] = []
-    for hit in hits:
-        (document,) = normalize_hits("", [hit]).documents
-        doc_id, text = document.doc_id, document.text
-        named = text and not doc_id.startswith(UNNAMED_ID_PREFIX)
-        if named and texts.setdefault(doc_id, text) != text:
-            unread.append(doc_id)
-    if not unread:
-        return ()
-    count = f"{len(unread):,} hit{'s' * (len(unread) != 1)}"
-    return (
-        f"Not read: {count} with the id of an earlier hit and another text, the first "
-        f"{unread[0]!r:.200}. Give each passage its own id, or none.",
-    )
 
 
 def verdict_metadata(verdict: Verdict) -> dict[str, Any]:

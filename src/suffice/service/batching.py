@@ -31,7 +31,6 @@ from suffice.evaluation.verdict_log import VerdictLog, guard_outcome, logged_ver
 from suffice.gate.drift import MIN_QUESTIONS, Drift, measure_drift
 from suffice.gate.gate import CheckedBatch, Gate
 from suffice.gate.gate_ref import gate_identity
-from suffice.integrations.common import shared_id_notes
 from suffice.service.labelling import LabelQueue
 from suffice.service.metrics import Metrics
 from suffice.types import Verdict
@@ -169,7 +168,7 @@ class CheckBatcher:
             return [outcome for job in jobs for outcome in self._check([job])]
         self._metrics.batch_size.observe(len(jobs))
         verdicts = [
-            replace(verdict, notes=(*job.notes, *verdict.notes, *shared_id_notes(job.hits)))
+            replace(verdict, notes=(*job.notes, *verdict.notes))
             for job, verdict in zip(jobs, checked.verdicts, strict=True)
         ]
         for job, verdict in zip(jobs, verdicts, strict=True):

@@ -184,7 +184,7 @@ class BatchCheck:
         try:
             form = _LINE_ADAPTER.validate_json(line)
         except ValidationError as error:
-            errors = error.errors(include_url=False, include_input=False, include_context=False)
+            errors = error.errors(include_url=False, include_input=False)
             return None, validation_error(errors, BatchLine)
         job = CheckJob(question=form.question, hits=form.hits, others=form.others, **self._options)
         return form.question_id, job

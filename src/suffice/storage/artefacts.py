@@ -206,13 +206,16 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     path = Path(path)
     if path.is_dir():  # else the error would name the draft, after the work
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    blocks = [content] if isinstance(content, str | bytes) else content
+    texts = [content] if isinstance(content, str | bytes) else content
+    blocks = (text.encode() if isinstance(text, str) else text for text in texts)
+    if is_device(path):
+        with name_file_in_errors(path), path.open("wb") as stream:
+            stream.writelines(blocks)
+        return
     draft, handle = _new_draft(path, folder=False)
     try:
-        with os.fdopen(handle, "wb", closefd=False) as stream:
-            stream.writelines(
-                block.encode() if isinstance(block, str) else block for block in blocks
-            )
+        with name_file_in_errors(path), os.fdopen(handle, "wb", closefd=False) as stream:
+            stream.writelines(blocks)
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(draft, 0o644)
@@ -223,6 +226,11 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
         raise
     finally:
         os.close(handle)
+
+
+def is_device(path: Path) -> bool:
+    """Whether this is /dev/null, /dev/stdout or a pipe, which no file may replace."""
+    return path.exists() and (not path.is_file() or path.parent == Path("/dev"))
 
 
 def append_line(path: Path, line: str, *, max_bytes: int) -> None:
@@ -314,7 +322,7 @@ def _ends_with_newline(handle: int) -> bool:
 
 @contextmanager
 def name_file_in_errors(path: Path) -> Iterator[None]:
-    """Add the file name to errors raised while reading it, which do not have one."""
+    """Add the file name to errors of reading or writing it, which do not have one."""
     try:
         yield
     except OSError as error:

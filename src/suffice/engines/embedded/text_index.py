@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -131,6 +131,7 @@ class TextIndexWriter:
     """The only writer of an index; nothing is visible before `commit`."""
 
     def __init__(self, folder: Path, *, fresh: bool = False) -> None:
+        self._folder = folder
         with _index_errors():
             if fresh:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -163,12 +164,21 @@ class TextIndexWriter:
     def commit(self) -> None:
         with _index_errors():
             self._writer.commit()
+        self._share()
 
     def close(self) -> None:
         """Drop what is not committed and wait for running merges."""
         with _index_errors():
             self._writer.rollback()
             self._writer.wait_merging_threads()
+        self._share()
+
+    def _share(self) -> None:
+        """Tantivy makes these two private: let everybody read them who may read the others."""
+        with suppress(OSError):
+            mode = (self._folder / ".tantivy-writer.lock").stat().st_mode & 0o777
+            for name in ("meta.json", ".managed.json"):
+                (self._folder / name).chmod(mode)
 
 
 def _index_fields(row: int, document: Document) -> dict[str, Any]:
