@@ -6,7 +6,7 @@
     features          the table of all features
     extraction        computes features from the hits; `similarity` has the optional ones
     reader            the transformer of the standard preset: reads the hits together
-    model             submodels and ensemble, of `trees`; `calibration` makes probabilities of scores
+    model             submodels and ensemble, of `trees`; `calibration` gives probabilities
     policy            turns a probability into an action, optionally with a promise
     judge             when to ask a judge behind the gate, and how much weight its opinion gets
     familiarity       similarity to the training questions and hits, and its effect on the interval
