@@ -14,6 +14,7 @@ from suffice.errors import DataError, InputError, NotReadyError
 from suffice.gate.gate import Gate, open_encoders
 from suffice.gate.gate_ref import GateRef, open_gate
 from suffice.gate.hits import MAX_PASSAGE_CHARS, normalize_hits
+from suffice.gate.model import BinaryClassifier
 from suffice.gate.question import WordTable, parse_question
 from suffice.gate.stuffing_filter import (
     SHIPPED_FILTER,
@@ -23,7 +24,6 @@ from suffice.gate.stuffing_filter import (
     support_features,
 )
 from suffice.gate.training import LabelledQuestion
-from suffice.gate.trees import BinaryClassifier
 from suffice_research.training.stuffing_filter import HitRows, hit_rows, judge
 from suffice_research.training.tampering import tamper
 

@@ -55,10 +55,6 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("7b7aa40cfb88", "f16891c77dd3"), "28ac8692b1c9",
         "texts that are not read are named, and objects with .text are hits",
     ),
-    "suffice.gate.stuffing_filter": (
-        ("8c0414c80b5f",), "eddbb630b271",
-        "an import has moved, and what it imports of the hits is listed above",
-    ),
     "suffice_research.training.gate": (
         ("d79dc63376d5",), "98ee5cb62f9b",
         "it no longer measures the fast gate",
@@ -104,7 +100,7 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "its files may be read by other users",
     ),
     "suffice.evaluation.adaptation": (
-        "52ec03737c13", "6022127ba0c5", "two checks are gone that only `suffice improve` used"
+        ("52ec03737c13",), "6022127ba0c5", "two checks are gone that only `suffice improve` used"
     ),
 }  # fmt: skip
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew

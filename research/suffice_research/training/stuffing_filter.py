@@ -22,11 +22,11 @@ import numpy.typing as npt
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
 from suffice.gate.extraction import NO_ENCODERS
 from suffice.gate.hits import normalize_hits
-from suffice.gate.model import HIT_LEAVES, HIT_TREES
+from suffice.gate.model import HIT_LEAVES, HIT_TREES, BinaryClassifier
 from suffice.gate.question import WordTable
 from suffice.gate.stuffing_filter import SHIPPED_FILTER, StuffingFilter, stuffing_features
 from suffice.gate.training import LabelledQuestion, build_training_set
-from suffice.gate.trees import BinaryClassifier, boosted_trees
+from suffice.gate.trees import boosted_trees
 from suffice_research.training.cases import TEST
 from suffice_research.training.gate_data import KS, OTHERS, GateData, draw_lists
 from suffice_research.training.sources import (

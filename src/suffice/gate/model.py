@@ -1,5 +1,6 @@
 """The model: from a FeatureBatch to the log-odds that the evidence is complete.
 
+    BinaryClassifier  yes or no for each row, by trees
     Submodels         which hits are evidence, which names are missing, what the question needs
     Ensemble          four models over the gate's columns
     GateModel         both, fitted and saved together
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import InputError, NotReadyError
+from suffice.errors import InputError, MissingExtraError, NotReadyError
 from suffice.gate.calibration import Correction, FeatureProfile, Platt
 from suffice.gate.extraction import Extraction, FeatureBatch
 from suffice.gate.features import (
@@ -43,10 +44,10 @@ from suffice.gate.features import (
     Feature,
 )
 from suffice.gate.question import ParsedQuestion, QuestionModel, WordTable, question_features
-from suffice.gate.trees import BinaryClassifier, boosted_trees
+from suffice.gate.trees import boosted_trees, trees_to_onnx
 from suffice.numeric import log_odds, log_odds_array, multiply_rows, sigmoid
 from suffice.storage import write_atomically
-from suffice.storage.artefacts import data_errors, read_json
+from suffice.storage.artefacts import OnnxTrees, data_errors, read_json
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -61,6 +62,55 @@ STEADY_SHARE = 0.6  # weight of the steady model with many training data sets
 READ_STEADY_SHARE = 0.27  # the same with a reader, whose columns transfer
 STEADY_PENALTY = 0.01  # on its weights
 MIN_PROBABILITY = 2e-3  # probabilities are clipped here, so that no submodel dominates
+
+
+@dataclass(frozen=True)
+class BinaryClassifier:
+    """The probability of "yes" for each row: from trees or, with few rows, the share of "yes"."""
+
+    columns: int
+    share: float
+    trees: Any = None  # from scikit-learn when fitted, OnnxTrees when ready or loaded
+
+    @classmethod
+    def fit(cls, rows: Floats, yes: Bools, model: Any, *, min_rows: int = 20) -> BinaryClassifier:
+        """Trees need at least `min_rows` of each label."""
+        share = float(yes.mean()) if len(yes) else 0.0
+        enough = min(yes.sum(), len(yes) - yes.sum()) >= min_rows
+        return cls(rows.shape[1], share, model.fit(rows, yes) if enough else None)
+
+    def p(self, rows: Floats) -> Floats:
+        """(rows,)."""
+        if self.trees is None or not len(rows):
+            return np.full(len(rows), self.share)
+        if isinstance(self.trees, OnnxTrees):
+            return self.trees.p(rows)
+        return np.asarray(self.trees.predict_proba(rows)[:, 1])
+
+    def ready(self) -> BinaryClassifier:
+        """A copy with OnnxTrees, many times as fast on a few rows; unchanged without onnx."""
+        if self.trees is None or isinstance(self.trees, OnnxTrees):
+            return self
+        try:
+            content = trees_to_onnx(self.trees, self.columns)
+        except MissingExtraError:
+            return self
+        return replace(self, trees=OnnxTrees(content, columns=self.columns))
+
+    def save(self, path: Path) -> dict[str, Any]:
+        """Write the trees, if there are any, and return the rest as a record."""
+        if isinstance(self.trees, OnnxTrees):
+            write_atomically(path, self.trees.content)
+        elif self.trees is not None:
+            write_atomically(path, trees_to_onnx(self.trees, self.columns))
+        return {"columns": self.columns, "share": self.share, "trees": self.trees is not None}
+
+    @classmethod
+    def load(cls, path: Path, record: Record) -> BinaryClassifier:
+        columns, trees = int(record["columns"]), None
+        if record["trees"]:
+            trees = OnnxTrees(np.fromfile(path, np.uint8).tobytes(), columns=columns)
+        return cls(columns, float(record["share"]), trees)
 
 
 TOP_HITS = 5  # most likely hits whose log-odds are features

@@ -39,9 +39,8 @@ from suffice.gate.extraction import (
 )
 from suffice.gate.features import HIT_COLUMNS, RELATIVE_HIT_COLUMNS
 from suffice.gate.hits import MAX_PASSAGE_CHARS, NormalizedHits
-from suffice.gate.model import hit_features
+from suffice.gate.model import BinaryClassifier, hit_features
 from suffice.gate.question import STOP_WORDS, ParsedQuestion, WordTable, encode_text, normalize
-from suffice.gate.trees import BinaryClassifier
 from suffice.storage import new_artefact, open_artefact, write_atomically
 from suffice.storage.artefacts import data_errors, read_json
 

@@ -1,22 +1,16 @@
-"""Tree models: fitted with scikit-learn, saved as ONNX, run by onnxruntime alone."""
+"""Tree models when a gate is fitted: grown by scikit-learn, and written as ONNX."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, MissingExtraError
-from suffice.storage import write_atomically
-from suffice.storage.artefacts import OnnxTrees
 
-Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
-Record = Mapping[str, Any]  # JSON
 # The oldest formats that support tree models, so that old runtimes can read them.
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 
@@ -117,52 +111,3 @@ def boosted_trees(trees: int, leaf: int, seed: int, *, leaves: int = 7) -> Any:
         max_iter=trees, learning_rate=0.06, max_leaf_nodes=leaves, min_samples_leaf=leaf,
         l2_regularization=5.0, max_features=0.6, early_stopping=False, random_state=seed,
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class BinaryClassifier:
-    """The probability of "yes" for each row: from trees or, with few rows, the share of "yes"."""
-
-    columns: int
-    share: float
-    trees: Any = None  # from scikit-learn when fitted, OnnxTrees when ready or loaded
-
-    @classmethod
-    def fit(cls, rows: Floats, yes: Bools, model: Any, *, min_rows: int = 20) -> BinaryClassifier:
-        """Trees need at least `min_rows` of each label."""
-        share = float(yes.mean()) if len(yes) else 0.0
-        enough = min(yes.sum(), len(yes) - yes.sum()) >= min_rows
-        return cls(rows.shape[1], share, model.fit(rows, yes) if enough else None)
-
-    def p(self, rows: Floats) -> Floats:
-        """(rows,)."""
-        if self.trees is None or not len(rows):
-            return np.full(len(rows), self.share)
-        if isinstance(self.trees, OnnxTrees):
-            return self.trees.p(rows)
-        return np.asarray(self.trees.predict_proba(rows)[:, 1])
-
-    def ready(self) -> BinaryClassifier:
-        """A copy with OnnxTrees, many times as fast on a few rows; unchanged without onnx."""
-        if self.trees is None or isinstance(self.trees, OnnxTrees):
-            return self
-        try:
-            content = trees_to_onnx(self.trees, self.columns)
-        except MissingExtraError:
-            return self
-        return replace(self, trees=OnnxTrees(content, columns=self.columns))
-
-    def save(self, path: Path) -> dict[str, Any]:
-        """Write the trees, if there are any, and return the rest as a record."""
-        if isinstance(self.trees, OnnxTrees):
-            write_atomically(path, self.trees.content)
-        elif self.trees is not None:
-            write_atomically(path, trees_to_onnx(self.trees, self.columns))
-        return {"columns": self.columns, "share": self.share, "trees": self.trees is not None}
-
-    @classmethod
-    def load(cls, path: Path, record: Record) -> BinaryClassifier:
-        columns, trees = int(record["columns"]), None
-        if record["trees"]:
-            trees = OnnxTrees(np.fromfile(path, np.uint8).tobytes(), columns=columns)
-        return cls(columns, float(record["share"]), trees)
