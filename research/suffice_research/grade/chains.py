@@ -1,6 +1,6 @@
 """How many chains a corpus yields, by hops, and a sheet of them to judge.
 
-    python -m suffice_research.grade.chains CORPUS WORK --data DIR --out counts.json > sheet.jsonl
+    python -m suffice_research.grade.chains CORPUS WORK --data DIR [--parse] --out counts.json > sheet.jsonl
 
 Every path of the knowledge graph is tried. `counts.json` has the triples, those that lead on (the
 corpus also says something about their object), and, by hops: the pairs of pages so far apart that
@@ -40,11 +40,11 @@ CORPORA = ("2wikimultihopqa", "musique", "hotpotqa")
 
 
 def count_chains(
-    documents: Sequence[Document], folder: Path, *, seed: int = SEED
+    documents: Sequence[Document], folder: Path, *, seed: int = SEED, parse: bool = False
 ) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
     """The counts, and the valid chains."""
     settings = BenchmarkSettings(
-        seed=seed, per_hop=EVERY, per_form=0, forms=("chain",), twins=0, lookalikes=0
+        seed, EVERY, per_form=0, forms=("chain",), twins=0, lookalikes=0, parse=parse
     )
     say = ProgressLog()
     told: set[str] = set()
@@ -129,16 +129,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("work", type=Path, help="the benchmark is built, or kept, here")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, help="add the counts to this file")
+    parser.add_argument("--parse", action="store_true", help="with a dependency parse, too")
     chosen = parser.parse_args(arguments)
     return exit_code(lambda: _run(chosen))
 
 
 def _run(chosen: argparse.Namespace) -> None:
     documents = list(load(chosen.corpus, chosen.data / chosen.corpus).documents())
-    counts, valid = count_chains(documents, chosen.work)
+    counts, valid = count_chains(documents, chosen.work, parse=chosen.parse)
     if chosen.out:
         known = json.loads(chosen.out.read_text()) if chosen.out.is_file() else {}
-        known = {**known, chosen.corpus: counts}
+        known = {**known, f"{chosen.corpus}, parsed" if chosen.parse else chosen.corpus: counts}
         write_atomically(chosen.out, json.dumps(known, indent=2, sort_keys=True) + "\n")
     print(table(counts), file=sys.stderr)
     for record in sheet(valid):
