@@ -22,7 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.benchmark.claims import Page, PageIndex
-from suffice.benchmark.open_relations import KIN, LITERALS, SAID, inverse, is_functional, kind_of
+from suffice.benchmark.open_relations import (
+    KIN,
+    LITERALS,
+    PARSED,
+    SAID,
+    inverse,
+    is_functional,
+    kind_of,
+)
 from suffice.benchmark.relations import get_relation
 from suffice.benchmark.sentence_patterns import alternative_names
 from suffice.benchmark.stage_protocols import Claim, Equivalence, ReasoningPath, Triple
@@ -363,7 +371,13 @@ class KnowledgeGraph:
         return [one for ends in self._edges.get(subject, {}).values() for one in ends]
 
     def may_lead_on(self, edge: Triple) -> bool:
-        """Not if it leads to a hub by one of many: the country where a game was "released"."""
+        """Not if it leads to a hub by one of many: the country where a game was "released".
+
+        Nor if a parse read it about a hub, an event told in passing that would end a chain of each
+        of its neighbours: "When did the country where X was born repeat the feat?"
+        """
+        if edge.relation.startswith(PARSED) and edge.subject in self._hubs:
+            return False
         functional = not edge.phrase or is_functional(edge.relation, edge.object_kind)
         return functional or edge.object not in self._hubs
 
