@@ -373,10 +373,11 @@ class KnowledgeGraph:
     def may_lead_on(self, edge: Triple) -> bool:
         """Not if it leads to a hub by one of many: the country where a game was "released".
 
-        Nor if a parse read it about a hub, an event told in passing that would end a chain of each
-        of its neighbours: "When did the country where X was born repeat the feat?"
+        Nor if a parse read it on the page of something else, which tells it in passing: "When did
+        the country where X was born repeat the feat?" would end a chain of everybody born there.
         """
-        if edge.relation.startswith(PARSED) and edge.subject in self._hubs:
+        page = self._titles.get(edge.doc_id, "")
+        if edge.relation.startswith(PARSED) and page not in ("", edge.subject):
             return False
         functional = not edge.phrase or is_functional(edge.relation, edge.object_kind)
         return functional or edge.object not in self._hubs
