@@ -177,6 +177,9 @@ def test_the_interval_widens_as_familiarity_falls() -> None:
     assert (np.diff(high) > 0).all()
     assert low[-1] < 0.01
     assert high[-1] > 0.98
+    read = widen_interval(np.array([0.4]), np.array([0.5]), np.array([0.0]), read=True)
+    assert low[-1] < read[0][0] < 0.4
+    assert high[-1] > read[1][0] > 0.5
 
 
 def test_sets_that_lie_off_widen_the_interval_of_a_gate_for_other_sets() -> None:
@@ -188,7 +191,7 @@ def test_sets_that_lie_off_widen_the_interval_of_a_gate_for_other_sets() -> None
     fair = draw.random(180) < sigmoid(odds)
     assert shift_between_sets(odds, fair, sets) < 0.8
     assert shift_between_sets(odds, complete, [str(n) for n in range(180)]) == 0  # none is large
-    low, high = widen_interval(np.array([0.4]), np.array([0.5]), np.array([1.0]), 1.0)
+    low, high = widen_interval(np.array([0.4]), np.array([0.5]), np.array([1.0]), shift=1.0)
     assert (round(float(low[0]), 2), round(float(high[0]), 2)) == (0.2, 0.73)
 
 

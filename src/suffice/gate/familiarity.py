@@ -53,7 +53,9 @@ SHRINKAGE, RIDGE = 0.1, 0.05  # of the common covariance, in units of the column
 DISTANCES = 200  # stored quantiles of the usual distances
 DISTANCE_FOLDS = 5
 MAX_NUMBER = 1e9  # in a saved profile
-MAX_WIDENING = 4.5  # log-odds on either side at familiarity 0
+# Log-odds on either side at familiarity 0. Unfamiliar text misleads a gate that only counts; what
+# the reader says transfers.
+MAX_WIDENING, MAX_WIDENING_READ = 4.5, 1.5
 WIDENING_POWER = 4  # how fast the widening falls as familiarity rises
 BYTES_PER_WORD = 6
 NO_TEXT = "No hit has a text or a title."
@@ -325,8 +327,11 @@ def _squares(rows: Floats, centres: Floats) -> Floats:
 
 
 def widen_interval(
-    low: Floats, high: Floats, familiarity: Floats, shift: float = 0.0
+    low: Floats, high: Floats, familiarity: Floats, *, shift: float = 0.0, read: bool = False
 ) -> tuple[Floats, Floats]:
-    """The interval at this familiarity, wider by at least `shift` log-odds."""
-    more = shift + MAX_WIDENING * (1 - familiarity) ** WIDENING_POWER
+    """The interval at this familiarity, wider by at least `shift` log-odds; `read`: a reader has
+    read the hits.
+    """
+    most = MAX_WIDENING_READ if read else MAX_WIDENING
+    more = shift + most * (1 - familiarity) ** WIDENING_POWER
     return sigmoid(log_odds_array(low) - more), sigmoid(log_odds_array(high) + more)

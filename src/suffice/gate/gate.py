@@ -312,7 +312,8 @@ class Gate:
         shift.
         """
         shift = float(self.card.get("shift", 0.0))
-        return widen_interval(*self.interval.apply(odds), familiarity, shift)
+        read = self.encoders.reader is not None
+        return widen_interval(*self.interval.apply(odds), familiarity, shift=shift, read=read)
 
     def probabilities(
         self, pairs: Iterable[Pair], *, documents: DocumentMap | None = None
