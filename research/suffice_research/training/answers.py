@@ -327,15 +327,20 @@ def left_out_probabilities(lists: Sequence[AnsweredList]) -> Floats:
 
 
 def choose_level(lists: Sequence[AnsweredList], p: Floats) -> float:
-    """The lowest level from which enough of the given answers are right, over all sources, each of
-    which weighs the same. For each source alone it would be 0.85, where hardly any is given.
+    """The lowest level from which enough of the given answers are right, with a standard error to
+    spare, over all sources, each of which weighs the same. For each source alone it would be 0.85,
+    where hardly any is given.
     """
     right = np.array([one.right for one in lists])
     passed = np.array([one.passed for one in lists])
     shares = _shares(lists)
     for level in LEVELS:
         given = passed & (p >= level)
-        if (right * shares)[given].sum() >= MIN_RIGHT * shares[given].sum():
+        if not given.any():
+            break
+        mine = shares[given] / shares[given].sum()
+        share = float(right[given] @ mine)
+        if share - (share * (1 - share) * (mine**2).sum()) ** 0.5 >= MIN_RIGHT:
             return round(float(level), 2)
     return round(float(LEVELS[-1]), 2)
 

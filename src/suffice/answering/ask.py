@@ -82,9 +82,10 @@ class AskPolicy:
     repair_below: float = 0.6  # confidence below which a step is repaired
     min_confidence: float = 0.3  # needed to answer, if rules or a model read
     # Needed to answer, if the gate's reader reads: how likely the answer is right, now that the
-    # gate has said ANSWER. The lowest at which three quarters of the answers given were right,
-    # over sources of part `stack`, each left out of the fit: suffice_research.training.answers.
-    min_probability: float = 0.6
+    # gate has said ANSWER. The lowest at which three quarters of the answers given were right with
+    # a standard error to spare, over sources of part `stack`, each left out of the fit:
+    # suffice_research.training.answers.
+    min_probability: float = 0.75
     max_repairs: int = 1  # per step
     require_attribution: bool = True  # answer only what the cited sentences state
     use_gate: bool = True  # answer only if the gate agrees
