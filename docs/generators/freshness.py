@@ -64,16 +64,40 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "the parts of its folds are a constant, not a function of the preset",
     ),
     "suffice.gate.gate": (
-        ("99c194ef4144",), "b7e44d521d75",
-        "a wrong preset has a hint, and a gate a short text form",
+        ("99c194ef4144", "b7e44d521d75"), "f7c8e5574ec4",
+        "the interval is narrower, and what counts answers is new; p and action are as they were",
+    ),
+    "suffice.gate.familiarity": (
+        ("adb563b0271c",), "0f625baddc74",
+        "the interval is narrower; p, action and familiarity are as they were",
+    ),
+    "suffice.gate.reader": (
+        ("46c0e275bdec",), "d30e7e4c237f",
+        "how likely an answer is right counts the gate's verdict; this study gives no answers",
+    ),
+    "suffice.evaluation.reading_cache": (
+        ("8d97d638fb14", "6d1598f95d3a"), "be410398f5c3",
+        "it passes the reader's weights of answers on",
+    ),
+    "suffice.answering.span_reader": (
+        ("ad7d36dc162e",), "1e7185914c09",
+        "a protocol for gates that weigh answers; this study gives none",
+    ),
+    "suffice.benchmark.knowledge_graph": (
+        ("75cd65e0d1fa",), "31017f7ead9d",
+        "facts of a parse end a chain on their subject's page only; rules make none",
+    ),
+    "suffice.benchmark.parsed_relations": (
+        ("329aca143dbd",), "91666f14258b",
+        "the word lists of the parse are in a file; rules alone do not read it",
     ),
     "suffice.gate.gate_ref": (
         ("d90519284af5",), "ac7e2f76efe5",
         "the name of a preset is a gate",
     ),
     "suffice.answering.ask": (
-        ("351d3d219685",), "314aa58436a5",
-        "a path in place of a library or a gate is refused",
+        ("351d3d219685", "314aa58436a5"), "1824848462fe",
+        "the reader's answers are weighed by the verdict; this study gives none",
     ),
     "suffice.answering.expand": (
         ("723546ce56c9",), "249a5da2926f",
@@ -103,6 +127,7 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("52ec03737c13",), "6022127ba0c5", "two checks are gone that only `suffice improve` used"
     ),
 }  # fmt: skip
+HERE = "docs/generators/freshness.py"
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
 MAX_COMPARED = 20  # modules; if more changed, statements that only moved make no difference
@@ -118,13 +143,14 @@ class StoredRun(NamedTuple):
     models: tuple[str, ...]  # of ours that it loads; what it fits from data is not loaded
 
 
+ANSWERS = "answers"  # how likely an answer of the reader is right
 WORDS = ("words",)  # whatever fits a gate
 FAST = ("gate-fast", *WORDS)
 STANDARD = ("gate-standard", "reader", *FAST)
 STUDY_MODELS = {
     "magaf": WORDS,
     "frames": WORDS,
-    "multi-meta-rag": STANDARD,
+    "multi-meta-rag": (*STANDARD, ANSWERS),
     "grade": FAST,
     "par-rag": WORDS,
 }
@@ -146,7 +172,7 @@ STORED_RUNS = (
         "study-par-rag-model",
         "suffice_research.par_rag.model_study",
         "par-rag",
-        (*STANDARD, "stop"),
+        (*STANDARD, "stop", ANSWERS),
     ),
     StoredRun("gate-baselines", f"{TRAINING}.gate_baselines", "gate", STANDARD),
     StoredRun("gate-fast", f"{TRAINING}.fast_study", "gate", FAST),
@@ -169,7 +195,7 @@ STORED_RUNS = (
     ),
     StoredRun("loop", f"{TRAINING}.made_questions", "loop", WORDS),
     StoredRun("loop-standard", f"{TRAINING}.made_standard", "loop", STANDARD),
-    StoredRun("answers", f"{TRAINING}.answers", "answers", ("reader",)),
+    StoredRun("answers", f"{TRAINING}.answers", "answers", (*STANDARD, ANSWERS)),
     StoredRun("judge", "suffice_research.judge_study", "judge", STANDARD),
 )
 
@@ -224,8 +250,8 @@ def freshness_line(
     if changed is None:
         return f"{start}: at commit {commit[:8]}, of unknown age: this clone does not have it."
     if not changed:
-        reviewed = [f"`{one}` ({REVIEWED[one][2]})" for one in reviewed_since(commit, module)]
-        but = f" Changed without effect on it: {', '.join(reviewed)}." if reviewed else ""
+        names = ", ".join(f"`{one}`" for one in reviewed_since(commit, module))
+        but = f" Changes in {names} have no effect on it (reasons: `{HERE}`)." if names else ""
         return f"{start}: at commit {commit[:8]}; nothing that it runs has changed since.{but}"
     named = ", ".join(f"`{one}`" for one in changed[:MAX_NAMED])
     more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
@@ -251,8 +277,24 @@ def changed_since(commit: str, module: str, models: Collection[str] = ()) -> lis
         changed &= _changed_at(commit)
     changed.difference_update(reviewed_since(commit, module))
     own = module.rpartition(".")[0]
-    loaded = [f"models/{name}" for name in MANIFESTS.findall(listed) if name in models]
+    loaded = [f"models/{name}" for name in _changed_models(commit, listed) if name in models]
     return sorted(changed, key=lambda name: (not name.startswith(own), name)) + loaded
+
+
+def _changed_models(commit: str, listed: str) -> list[str]:
+    """The models with other files than at this commit. The weights of answers are a model of their
+    own: they lie in the reader's folder, and few studies answer.
+    """
+    found = set()
+    for name, path in ((one[1], one[0]) for one in MANIFESTS.finditer(listed)):
+        now = ROOT / path
+        texts = (*_old_texts(commit, [path]), now.read_text("utf-8") if now.is_file() else None)
+        before, after = (json.loads(one) if one else {} for one in texts)
+        files = {
+            file for file, _ in before.get("files", {}).items() ^ after.get("files", {}).items()
+        }
+        found.add(ANSWERS if (name, files) == ("reader", {"answers.json"}) else name)
+    return sorted(found)
 
 
 def reviewed_since(commit: str, module: str) -> list[str]:

@@ -233,6 +233,14 @@ def test_a_run_is_as_old_as_the_models_that_it_loads(monkeypatch: pytest.MonkeyP
     }
     assert ages["study-magaf"].endswith("nothing that it runs has changed since.")
     assert ages["answers"].endswith("**older than the code**: `models/reader` changed since.")
+    now = (ROOT / "src" / "suffice" / "models" / "reader" / "manifest.json").read_text("utf-8")
+    weights = json.loads(now)["files"]["answers.json"]
+    before = now.replace(weights, "0" * len(weights))
+    monkeypatch.setattr(freshness, "_old_texts", lambda _, paths: iter([before] * len(paths)))
+    runs = [one for one in STORED_RUNS if freshness.ANSWERS in one.models]
+    for one in STORED_RUNS:
+        age = freshness_line([one.name], "0" * 40, one.module, one.models)
+        assert age.endswith("`models/answers` changed since.") == (one in runs), one.name
 
 
 def test_the_models_of_a_run_are_there_and_no_others_are_opened() -> None:
@@ -241,7 +249,7 @@ def test_the_models_of_a_run_are_there_and_no_others_are_opened() -> None:
         ROOT / "research" / "suffice_research" / "models",
     )
     shipped = {one.parent.name for folder in folders for one in folder.glob("*/manifest.json")}
-    assert {name for one in STORED_RUNS for name in one.models} <= shipped
+    assert {name for one in STORED_RUNS for name in one.models} <= {*shipped, freshness.ANSWERS}
     with pytest.raises(AssertionError, match="bridge-fast loads"), only_models_of("bridge-fast"):
         WordTable.load()
 
