@@ -20,7 +20,7 @@ def pages() -> dict[Path, str]:
     study = json.loads(STORED.read_text(encoding="utf-8"))
     head = (
         "source", "seen", "questions", "EM", "F1", "right", "gate passes", "answered",
-        "right of those given", "as the gold answer", "abstained, incomplete", "handled right",
+        "right of those given", "abstained, incomplete", "handled right",
     )  # fmt: skip
     rows = [
         (
@@ -29,14 +29,13 @@ def pages() -> dict[Path, str]:
             f"{row['questions']}, {row['incomplete']}",
             *(_figure(row[key]) for key in ("em", "f1", "right", "passed", "answered")),
             f"{_figure(row['right of given'])} of {row['given']}",
-            _figure(row["matches of given"]),
             _figure(row["abstained"]),
             _figure(row["handled"]),
         )
         for name, row in study["sources"].items()
     ]
     bins = [
-        (str(row["lists"]), *(_figure(row[key]) for key in ("p", "right", "matches")))
+        (str(row["lists"]), _figure(row["p"]), _figure(row["right"]))
         for row in study["reliability"]
     ]
     left_out = [
@@ -64,15 +63,14 @@ removed; any answer is then wrong. The third column has the number of complete a
 at least 0.5) are for the best answer to complete lists, whatever its probability. As in `ask`, an answer is given if the shipped
 gate says ANSWER (*gate passes*: how many of the complete lists) and if it is likely enough to be right: the threshold is
 {study["level"]}. *Answered*, *right of those given* and *abstained* count these. *Handled right* is the share of all lists with a
-right answer, or with no answer if something is missing. *As the gold answer* also counts answers to incomplete lists that are what
-the complete list would have given: the probability is learned to say this, as it is what you see. Half of the lists here are
-incomplete; if fewer are, more of the answers given are right. The lists are read and judged as in `ask`, but without search and plan. [PAR-RAG reproduced](par-rag.md) has the
+right answer, or with no answer if something is missing. Half of the lists here are incomplete; if fewer are, more of the answers
+given are right. The lists are read and judged as in `ask`, but without search and plan. [PAR-RAG reproduced](par-rag.md) has the
 whole loop, by rules, and with the reader beside a language model.
 
 {table(head, rows)}
 **Can the probability be trusted?** The lists above that the gate passes, by the probability of the answer:
 
-{table(("lists", "mean probability", "right", "as the gold answer"), bins)}
+{table(("lists", "mean probability", "right"), bins)}
 {chosen if left_out else ""}
 [Decision 36](../decisions/0036-answers.md) explains how it is learned. With 20 answers, a share of 0.75 has a standard error of
 about 0.1; with five, about 0.2. The reader was trained on other questions of the sources marked *seen*. *direction* has pairs about

@@ -98,8 +98,7 @@ class AnsweredList:
     source: str
     question: str
     hits: tuple[Passage, ...]
-    gold: tuple[str, ...]  # empty: unanswerable from these hits
-    known: tuple[str, ...] = ()  # gold of the question, if a needed hit is missing
+    gold: tuple[str, ...]  # empty: unanswerable
     p_complete: float | None = None  # by the gate; None: not judged yet
     passed: bool = True  # the gate says ANSWER
     answer: str = ""  # none if its form or roles are wrong
@@ -150,8 +149,7 @@ def draw_lists(
                 hits = [*kept, *others][: max(LIST_SIZE, len(kept))]
                 order = draw.permutation(len(hits)).tolist()
                 chosen = tuple(hits[n] for n in order)
-                own, rest = (gold, ()) if complete else ((), gold)
-                yield AnsweredList(name, case.question, chosen, own, rest)
+                yield AnsweredList(name, case.question, chosen, gold if complete else ())
 
 
 class KeptReader(Reader):
@@ -361,34 +359,23 @@ def figures(lists: Sequence[AnsweredList], p: Floats, level: float) -> dict[str,
             "answered": _mean(answered[n] for n in whole),
             "abstained": _mean(not answered[n] for n in rest),
             "right of given": _mean(lists[n].right for n in given),
-            "matches of given": _mean(_matches(lists[n]) for n in given),
             "given": len(given),
             "handled": _mean(
                 lists[n].right and answered[n] if lists[n].gold else not answered[n] for n in at
             ),
         }
     counted = np.array([one.passed and bool(one.answer) for one in lists])
-    right, matches = (
-        np.array(one)[counted]
-        for one in ([one.right for one in lists], [_matches(one) for one in lists])
-    )
-    p = p[counted]
+    right, p = np.array([one.right for one in lists])[counted], p[counted]
     bins = np.clip(np.digitize(p, np.linspace(0, 1, BINS + 1)) - 1, 0, BINS - 1)
     reliability = [
         {
             "lists": int((bins == n).sum()),
             "p": _mean(p[bins == n]),
             "right": _mean(right[bins == n]),
-            "matches": _mean(matches[bins == n]),
         }
         for n in range(BINS)
     ]
     return {"level": level, "sources": rows, "reliability": reliability}
-
-
-def _matches(one: AnsweredList) -> bool:
-    """Whether the answer is the gold answer, even if a needed hit is missing."""
-    return replace(one, gold=one.gold or one.known).right
 
 
 def _mean(values: Any) -> float:
