@@ -44,6 +44,7 @@ from suffice_research.multi_meta_rag.answering import (
     answer_prompt,
     complete_all,
     score_answers,
+    verdict_weigher,
 )
 from suffice_research.multi_meta_rag.fact_recall import FactIndex
 from suffice_research.multi_meta_rag.filter_quality import (
@@ -421,11 +422,14 @@ def _span_reader(
     left_out: list[str], cache: Path | None, progress: Progress | None
 ) -> CachedSpanReader | None:
     try:
-        find = answer_finder(Gate.load())
+        gate = Gate.load()
+        find = answer_finder(gate)
     except (NotReadyError, MissingExtraError) as error:
         left_out.append(f"Left out our reader: {error}.")
         return None
-    return None if find is None else CachedSpanReader(find, cache, progress=progress)
+    if find is None:
+        return None
+    return CachedSpanReader(find, cache, weigh=verdict_weigher(gate), progress=progress)
 
 
 def _answer_by_reader(
