@@ -81,6 +81,7 @@ JUDGED_STATES = 3_000  # of the parts left out, to log how a scorer does
 CHUNK = 200  # states that one process turns into tokens at a time
 HAND, MIXED, OWN = "hand", "mixed", "own"  # the passes
 ORACLE = {HAND: 0.5, MIXED: 0.5, OWN: 0.0}
+PATH_ROWS = 250_000  # that trees learn from which only lead along a path
 SEEDS = {HAND: 0, MIXED: 1, OWN: 2}
 
 
@@ -441,7 +442,8 @@ def _context_tasks(work: Path, context: Context) -> Iterator[Task]:
         others = [x for x in context.inner if x != part]
         name = f"{HAND}-{scorer_name((*context.judged, part))}"
         groups = [group for other in others for group in groups_of(other)]
-        yield _fit_task(work, name, [_rows(work, EVERY, HAND, group) for group in groups])
+        known = [_rows(work, EVERY, HAND, group) for group in groups]
+        yield _fit_task(work, name, known, PATH_ROWS)
         scorer, tree = context.scorer_of(part), work / "trees" / f"{name}.pkl"
         for group in groups_of(part):
             yield _search_task(work, context.name, MIXED, group, scorer, tree)
@@ -450,7 +452,7 @@ def _context_tasks(work: Path, context: Context) -> Iterator[Task]:
         known = [
             _rows(work, context.name, MIXED, group) for other, group in learned if other != part
         ]
-        yield _fit_task(work, name, known)
+        yield _fit_task(work, name, known, PATH_ROWS)
         scorer, tree = context.scorer_of(part), work / "trees" / f"{name}.pkl"
         for group in groups_of(part):
             yield _search_task(work, context.name, OWN, group, scorer, tree)
@@ -479,9 +481,9 @@ def _search_task(
     return Task(makes, tuple(needs), _search, (work, way, group, scorer, tree, makes))
 
 
-def _fit_task(work: Path, name: str, rows: Sequence[Path]) -> Task:
+def _fit_task(work: Path, name: str, rows: Sequence[Path], most: int | None = None) -> Task:
     makes = work / "trees" / f"{name}.pkl"
-    return Task(makes, tuple(rows), _fit, (makes, tuple(rows)))
+    return Task(makes, tuple(rows), _fit, (makes, tuple(rows), most))
 
 
 def _held_task(work: Path, context: Context, group: tuple[str, str], tree: Path) -> Task:
@@ -585,13 +587,16 @@ def _search(
     save_arrays(makes, {"rows": rows, "needed": needed})
 
 
-def _fit(makes: Path, paths: Sequence[Path]) -> None:
+def _fit(makes: Path, paths: Sequence[Path], most: int | None) -> None:
+    """Fit trees on all rows of these files, or on `most` that are drawn."""
     rows, needed = [], []
     for path in paths:
         with np.load(path) as file:
             rows.append(file["rows"])
             needed.append(file["needed"])
-    write_pickle(makes, fit_reader(np.concatenate(rows), np.concatenate(needed)))
+    every, labels = np.concatenate(rows), np.concatenate(needed)
+    chosen = np.sort(np.random.default_rng(0).permutation(len(every))[:most])
+    write_pickle(makes, fit_reader(every[chosen], labels[chosen]))
 
 
 def _judge(work: Path, group: tuple[str, str], scorer: str, tree: Path, makes: Path) -> None:
