@@ -281,17 +281,17 @@ def train(work: Path, *, until: float, only: Sequence[str] = ()) -> list[str]:
     from suffice_research.training import scorer
 
     trainer = _Trainer(work, scorer)
-    started, longest, left = time.monotonic(), 0.0, []
+    started, last, left = time.monotonic(), 0.0, []
     for without in scorer_names():
         name = scorer_name(without)
         if (work / "scorers" / f"{name}.npz").is_file() or (only and name not in only):
             continue
         at = time.monotonic()
-        if at - started + longest * 1.2 > until:
+        if left or at - started + last * 1.4 > until:  # the next may have more to learn from
             left.append(name)
             continue
         trainer.scorer(without)
-        longest = max(longest, time.monotonic() - at)
+        last = time.monotonic() - at
     return left
 
 
