@@ -532,8 +532,11 @@ needed next. In `research/suffice_research/models/bridge-scorer` ({_size(SCORER)
 `reader.onnx` (boosted trees that weigh what was read with the bridge's features). No network. Used by `bridge(store,
 preset="quality")`.
 
-    python -m suffice_research.training.scorer_study --data $DATA --vectors VECTORS --base BASE.onnx --tokenizer TOKENIZER.json --out DIR
-    python -m suffice_research.training.scorer_export DIR/weights.npz --base BASE.onnx --tokenizer TOKENIZER.json --reader DIR/reader.onnx
+    python -m suffice_research.training.scorer_prepare --data $DATA --vectors VECTORS
+    python -m suffice_research.training.scorer_study states --data $DATA --vectors VECTORS --work WORK    # WORK/base: the base and its tokenizer
+    python -m suffice_research.training.scorer_study train --work WORK    # beside it: scorer_study read --work WORK
+    python -m suffice_research.training.scorer_study record --work WORK --out DIR
+    python -m suffice_research.training.scorer_export DIR/weights.npz --base WORK/base/model.onnx --tokenizer WORK/base/tokenizer.json --reader DIR/reader.onnx
 
 trains a similar one on a GPU, though not the same bytes ([decision 18](../decisions/0018-set-scorer.md) explains why). Base:
 {manifest["settings"]["base"]} (Apache-2.0), every second layer, first distilled from the twelve layers on

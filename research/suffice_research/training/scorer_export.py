@@ -1,9 +1,9 @@
 """Export the trained scorer to the shipped folder: `python -m
 suffice_research.training.scorer_export --help`.
 
-The weights come from `suffice_research.training.scorer_study` (half precision, without the word
-embeddings, which stay the base's). Matrices become int8 with one scale per column; activations are
-quantised dynamically.
+The weights come from `suffice_research.training.scorer_study`: int8 with one scale per output,
+without the word embeddings, which stay the base's. The file has the same int8 values; activations
+are quantised dynamically.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from suffice.errors import MissingExtraError
@@ -26,7 +25,7 @@ from suffice_research.bridge_quality import (
     SHIPPED_MODEL,
     VERSION,
 )
-from suffice_research.training.reader_weights import base_weights
+from suffice_research.training.reader_weights import base_weights, read_weights
 from suffice_research.training.scorer import LAYERS, cross_encoder
 
 try:
@@ -42,9 +41,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class _Logits(torch.nn.Module):  # type: ignore[misc]
-    """The same output with less work: the last layer computes only the first token's
-    output.
-    """
+    """The same output in operations that ONNX has."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
@@ -59,7 +56,8 @@ class _Logits(torch.nn.Module):  # type: ignore[misc]
         *layers, last = bert.encoder.layer
         for layer in layers:
             tokens = _layer(layer, tokens, tokens, hidden)
-        return self.model.classifier(bert.pooler(_layer(last, tokens[:, :1], tokens, hidden)))
+        first = _layer(last, tokens[:, :1], tokens, hidden)[:, 0]
+        return self.model.classifier(torch.tanh(bert.pooler.dense(first)))
 
 
 def _layer(
@@ -105,11 +103,7 @@ def export(
     keep: Path | None = None,
 ) -> None:
     """Write the artefact; `keep` is the path for the float32 model, for comparison."""
-    trained = {
-        name: torch.tensor(one.astype(np.float32))
-        for path in weights
-        for name, one in np.load(path).items()
-    }
+    trained = {name: torch.tensor(one) for name, one in read_weights(weights).items()}
     model = cross_encoder(base_weights(base))
     left = model.load_state_dict(trained, strict=False)
     if left.unexpected_keys or any("embeddings" not in name for name in left.missing_keys):

@@ -20,13 +20,8 @@ from suffice.datasets import load
 
 __all__ = ["figures"]
 
-HELD = (
-    Path(__file__).resolve().parent.parent
-    / "docs"
-    / "results"
-    / "runs"
-    / "bridge-quality-held.json"
-)
+ROOT = Path(__file__).resolve().parents[3]
+HELD = ROOT / "docs" / "results" / "runs" / "bridge-quality-held.json"
 
 
 def figures(data: Path, *, seed: int = 42, draws: int = 2000) -> list[dict[str, object]]:

@@ -1,464 +1,759 @@
-"""Train the set scorer and its reader, and evaluate both on unseen questions: `python -m
+"""Train the set scorer and its reader, and judge both on questions that neither has seen: `python -m
 suffice_research.training.scorer_study --help`.
 
-Nine scorers: one for each of five folds (fitted on the other four), one for each data set (fitted
-on the others), one on all. The reader is trained in three passes over states along searches:
-without reading, along a path that mixes gold with predictions, and along the path that it would
-take itself. A question's states are always read by the scorer of its own fold, which did not see
-it. The reader of a fold is trained only on the other folds' questions; the scorers that read those
-had seen the fold, as is usual when stacking on out-of-fold scores.
+A *part* is one of five folds or one of three data sets. Whoever judges a part has not seen it:
+neither the scorer, nor its teacher, nor the trees of the reader. The trees learn from the scores of
+scorers that saw neither the judged part nor the question: for every two folds, and for every two
+data sets, a teacher and a student are trained without both. So there are ten scorers for two folds,
+five for one, three each for two data sets and for one, and one for everything.
 
-The outputs are the weights and the reader that ship (see `suffice_research.training.scorer_export`)
-and the documents held for every question (see `suffice_research.training.scorer_figures`). About
-fifteen minutes on one H200 if the scorers are trained in parallel; it needs a GPU.
+The reader learns in three passes over states along searches: without reading, along a path that
+mixes gold with predictions, and along the path that it would take itself. On each path, the trees
+that rank a question have not seen its part either. Searches read as many candidates as ships.
+
+The steps, each of which resumes where it stopped and keeps everything under `--work`:
+
+    check     what the machine has and how fast it trains (only this one needs no other)
+    states    candidates of every question (from vectors of `scorer_prepare`), and states as tokens
+    train     teachers and students: needs a GPU
+    read      searches and trees, as soon as their scorers are there: needs a GPU and many cores
+    record    the held documents, the weights and the reader, for `scorer_figures`, `scorer_export`
+
+`train` and `read` run side by side. Decision 18 says why it is done in this way.
 """
 
 from __future__ import annotations
 
 import argparse
-import copy
-import hashlib
+import gc
+import itertools
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import os
+import pickle
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from suffice.datasets import load
 from suffice.evaluation.result_files import source_commit
-from suffice.gate.trees import trees_to_onnx
-from suffice.integrations.onnx import bge_small
-from suffice.numeric import log_odds_array
-from suffice.retrieval.bridge import WeightedRanker
-from suffice.retrieval.candidate_pool import BASE_FEATURES, CandidatePool
-from suffice.retrieval.corpus import searchable_text
-from suffice.retrieval.memory import MemoryStore
-from suffice.retrieval.name_links import name_links
-from suffice_research.bridge_quality import (
-    LEAST_P,
-    QUALITY_FEATURES,
-    UNREAD,
-    PairTokenizer,
-    QualityBridgeRetriever,
-    TokenPair,
-    quality_rows,
-    shortlist,
+from suffice.storage import write_atomically
+from suffice_research.bridge_quality import READ_AGAIN, READ_FIRST, PairTokenizer
+from suffice_research.training.scorer_data import (
+    FURTHER,
+    PackedStates,
+    ScorerQuestion,
+    ScorerState,
+    further_questions,
+    joined_states,
+    pack_pairs,
+    pack_states,
+    training_states,
+    unlabelled_pairs,
 )
-from suffice_research.embedding_cache import CachedEncoder
-from suffice_research.training.scorer_data import ScorerQuestion, load_questions, training_states
+from suffice_research.training.scorer_search import (
+    FOLDS,
+    SETS,
+    Collection,
+    States,
+    fit_reader,
+    folds,
+    hand_rank,
+    search,
+)
 
-__all__ = ["Collection", "collection", "folds", "reader_of", "roll"]
+__all__ = ["contexts", "record", "run_tasks", "scorer_names", "search_tasks", "train"]
 
-SETS = ("musique", "hotpotqa", "2wikimultihopqa")
-FOLDS, CHOICES, HOPS = 5, 5, 3
-# The shipped reader was fitted and evaluated with these numbers, at first and in every later round;
-# by default fewer are read late (decision 18).
-FIRST, AGAIN = 16, 6
-Say = Callable[
-    [Sequence[int], Sequence[TokenPair]], np.ndarray
-]  # (question of each pair, pairs) -> log-odds
-Rank = Callable[[int, np.ndarray], np.ndarray]  # (question, rows) -> p
-
-
-@dataclass
-class Collection:
-    """A data set with the pools of its questions, before anything is held."""
-
-    name: str
-    bridge: QualityBridgeRetriever
-    questions: list[ScorerQuestion]
-    gold: list[frozenset[str]]
-    pools: list[CandidatePool]
-    ids: list[str]
-
-
-@dataclass
-class States:
-    """Rows for the reader: features, whether the candidate is needed, and its question."""
-
-    rows: list[np.ndarray] = field(default_factory=list)
-    needed: list[np.ndarray] = field(default_factory=list)
-    question: list[np.ndarray] = field(default_factory=list)
-
-    def add(self, rows: np.ndarray, needed: np.ndarray, question: int) -> None:
-        self.rows.append(rows)
-        self.needed.append(needed)
-        self.question.append(np.full(len(rows), question))
+EVERY = "all"
+FOLD_NAMES = tuple(map(str, range(FOLDS)))
+ROUNDS = {"musique": 4, "hotpotqa": 2, "2wikimultihopqa": 2}  # MuSiQue has no further questions
+FURTHER_QUESTIONS = 4_500  # of each of the others
+DRAWS = ("teacher", "student")  # each learns from states of its own
+UNLABELLED = 10_000  # sentences of each data set
+JUDGED_STATES = 3_000  # of the parts left out, to log how a scorer does
+CHUNK = 200  # states that one process turns into tokens at a time
+HAND, MIXED, OWN = "hand", "mixed", "own"  # the passes
+ORACLE = {HAND: 0.5, MIXED: 0.5, OWN: 0.0}
+PATH_ROWS = 250_000  # that trees learn from which only lead along a path
+SEEDS = {HAND: 0, MIXED: 1, OWN: 2}
 
 
-def collection(data: Path, name: str, vectors: Path) -> Collection:
-    found = load(name, data / name)
-    documents, examples = list(found.documents()), list(found.questions())
-    encoder = CachedEncoder(bge_small(), vectors)
-    store = MemoryStore(documents, encoder.encode([searchable_text(one) for one in documents]))
-    bridge = QualityBridgeRetriever(
-        store,
-        encoder,
-        name_links(lambda: documents),
-        WeightedRanker(),
-        scorer=_Nobody(),
-        depth=40,
-        near=100,
-        hops=HOPS,
-    )
-    pools = bridge.build_pools([one.question.text for one in examples])
-    questions = []
-    for one, pool in zip(load_questions(data, name), pools, strict=True):
-        order = np.argsort(-WeightedRanker().p(pool.features()), kind="stable")[:90]
-        questions.append(
-            replace(one, pool=tuple(searchable_text(pool.documents[at]) for at in order))
+# ---- who sees what
+
+
+def scorer_name(without: Sequence[str]) -> str:
+    return "-".join(sorted(without)) or EVERY
+
+
+def scorer_names() -> list[tuple[str, ...]]:
+    """What each scorer is trained without, in the order of training: whatever judges first."""
+    kinds = (SETS, FOLD_NAMES)
+    both = [[*itertools.combinations(kind, 2), *((one,) for one in kind)] for kind in kinds]
+    return [*both[0], *both[1], ()]
+
+
+def further_sets(without: Sequence[str]) -> list[str]:
+    """The data sets with further questions that this scorer may learn from. No fold has any."""
+    return [name for name in FURTHER if name not in without]
+
+
+def start_name(without: Sequence[str]) -> str:
+    """What a scorer starts from: trained on further questions, or only distilled."""
+    if len(set(SETS) - set(without)) == 1 and not further_sets(without):
+        return "musique"
+    return "+".join(further_sets(without))
+
+
+@dataclass(frozen=True)
+class Context:
+    """A part to judge, and the parts that its trees learn from."""
+
+    name: str  # of the part; EVERY: nothing is judged, the reader ships
+    inner: tuple[str, ...]
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        return () if self.name == EVERY else (self.name,)
+
+    def scorer_of(self, part: str) -> str:
+        """The scorer that reads a part that the trees learn from."""
+        return scorer_name((*self.judged, part))
+
+
+def contexts() -> list[Context]:
+    return [
+        *(Context(one, tuple(x for x in SETS if x != one)) for one in SETS),
+        *(Context(one, tuple(x for x in FOLD_NAMES if x != one)) for one in FOLD_NAMES),
+        Context(EVERY, FOLD_NAMES),
+    ]
+
+
+def groups_of(part: str) -> list[tuple[str, str]]:
+    """The groups (data set, fold) of a part; each is searched at once."""
+    if part in SETS:
+        return [(part, fold) for fold in FOLD_NAMES]
+    return [(name, part) for name in SETS]
+
+
+# ---- states
+
+
+def make_states(work: Path, data: Path, vectors: Path, *, most: int | None, workers: int) -> None:
+    """Collections, further questions, and the states of both as tokens."""
+    with _pool(workers) as pool:
+        wanted = [name for name in SETS if not (work / "pools" / f"{name}.pkl").is_file()]
+        made = [pool.submit(_make_collection, work, data, vectors, name, most) for name in wanted]
+        further = [
+            one for name in FURTHER for one in _further(data, name, most or FURTHER_QUESTIONS)
+        ]
+        _pack(pool, work, "further", further, dict.fromkeys(FURTHER, 1))
+        for name in FURTHER:
+            _pack_unlabelled(pool, work, name, [one for one in further if one.set == name], most)
+        for one in made:
+            one.result()
+        questions = [one for found in collections(work) for one in found.questions]
+        _pack_unlabelled(
+            pool, work, "musique", [one for one in questions if one.set == "musique"], most
         )
-    return Collection(
-        name,
-        bridge,
-        questions,
-        [one.gold.doc_ids for one in examples],
-        pools,
-        [one.doc_id for one in documents],
+        _pack(pool, work, "judged", questions, ROUNDS)
+
+
+def _further(data: Path, name: str, most: int) -> list[ScorerQuestion]:
+    from suffice_research.training.scorer_data import load_questions
+
+    judged = [one.text for one in load_questions(data, name)]
+    return further_questions(data, name, judged, most=most, seed=0)
+
+
+def _make_collection(work: Path, data: Path, vectors: Path, name: str, most: int | None) -> None:
+    from suffice_research.embedding_cache import CachedEncoder
+    from suffice_research.training.scorer_prepare import KnownVectors, build_collection
+
+    encoder = CachedEncoder(KnownVectors(), vectors)
+    found = build_collection(data, name, encoder, most=most)
+    write_pickle(work / "pools" / f"{name}.pkl", found)
+
+
+def _pack(
+    pool: ProcessPoolExecutor, work: Path, kind: str, questions: Sequence[ScorerQuestion],
+    rounds: Mapping[str, int],
+) -> None:  # fmt: skip
+    sets, texts = np.array([one.set for one in questions]), [one.text for one in questions]
+    for seed, draw in enumerate(DRAWS, 1):
+        if (path := work / "states" / f"{kind}-{draw}.npz").is_file():
+            continue
+        states = training_states(questions, rounds=max(rounds.values()), seed=seed)
+        chunks = [states[at : at + CHUNK] for at in range(0, len(states), CHUNK)]
+        packed = joined_states(
+            list(pool.map(_pack_chunk, [work] * len(chunks), [texts] * len(chunks), chunks))
+        )
+        # A question's states come in pairs, one pair for each round.
+        round_ = np.arange(len(states)) // (2 * len(questions))
+        most = np.array([rounds[name] for name in sets.tolist()])[packed.question]
+        packed = packed.of(np.flatnonzero(round_ < most))
+        _save(path, packed)
+        sizes = (len(packed.counts), len(packed.lengths), len(packed.ids))
+        print(f"{path.name}: states, pairs, tokens {sizes}", file=sys.stderr, flush=True)
+    fold = folds(questions) if kind == "judged" else np.full(len(questions), -1)
+    write_atomically(
+        work / "states" / f"{kind}.json",
+        json.dumps({"set": sets.tolist(), "fold": fold.tolist()}) + "\n",
     )
 
 
-class _Nobody:
-    def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> np.ndarray:
-        return np.full(len(candidates), 0.5)
+def _pack_chunk(work: Path, texts: Sequence[str], states: Sequence[ScorerState]) -> PackedStates:
+    return pack_states(texts, states, layout_of(work))
 
 
-def folds(questions: Sequence[ScorerQuestion], *, seed: int = 42) -> np.ndarray:
-    """The fold of each question, by a hash of its text, so that it is stable, with each data set in
-    equal parts.
-    """
-    fold = np.zeros(len(questions), int)
-    for name in SETS:
-        own = [at for at, one in enumerate(questions) if one.set == name]
-        own.sort(key=lambda at: hashlib.sha256(f"{seed}\0{questions[at].text}".encode()).digest())
-        fold[own] = np.arange(len(own)) % FOLDS
-    return fold
+def _pack_unlabelled(
+    pool: ProcessPoolExecutor, work: Path, name: str, questions: Sequence[ScorerQuestion],
+    most: int | None,
+) -> None:  # fmt: skip
+    if (path := work / "states" / f"unlabelled-{name}.npz").is_file():
+        return
+    count = most or UNLABELLED
+    pieces = range(0, count, CHUNK)
+    chunks = [
+        pool.submit(_unlabelled, work, questions, min(CHUNK, count - at), at) for at in pieces
+    ]
+    _save(path, joined_states([one.result() for one in chunks]))
 
 
-# ---- searching
+def _unlabelled(
+    work: Path, questions: Sequence[ScorerQuestion], count: int, seed: int
+) -> PackedStates:
+    return pack_pairs(unlabelled_pairs(questions, layout_of(work), count=count, seed=seed))
 
 
-def roll(
-    one: Collection,
-    layout: PairTokenizer,
-    say: Say | None,
-    rank: Rank,
-    *,
-    oracle: float,
-    seed: int,
-    untaught: bool = False,
-    states: States | None = None,
-    first: int = FIRST,
-    again: int = AGAIN,
-) -> list[list[str]]:
-    """Search for all questions in parallel; return the ids held for each.
-
-    With probability `oracle` a missing gold document is held instead. `untaught`: the ranker has
-    not learned the value of reading, so the scorer's output is added to its log-odds.
-    """
-    draw = np.random.default_rng(seed)
-    pools = [_fresh(pool) for pool in one.pools]
-    alone = [np.zeros(0) for _ in pools]
-    for step in range(CHOICES):
-        if 0 < step <= HOPS:
-            one.bridge.expand(pools, None, [pool.held[-1:] for pool in pools])
-        features = [pool.features()[:, : len(BASE_FEATURES)] for pool in pools]
-        alone = [
-            np.concatenate([was, np.full(len(pool) - len(was), UNREAD)])
-            for was, pool in zip(alone, pools)
-        ]
-        unread = [
-            quality_rows(row, was, np.full(len(was), UNREAD), pool.held)
-            for row, was, pool in zip(features, alone, pools)
-        ]
-        guess = [_free(rank(at, rows), pools[at]) for at, rows in enumerate(unread)]
-        chosen = [shortlist(p, again if step else first) for p in guess]
-        now = _read(pools, chosen, layout, say)
-        alone = alone if step or say is None else now
-        for at, pool in enumerate(pools):
-            needed = np.array([doc_id in one.gold[at] for doc_id in pool.ids])
-            needed[pool.held] = False
-            rows = quality_rows(features[at], alone[at], now[at], pool.held)
-            if states is not None:
-                some = _some(guess[at], needed, chosen[at], pool, draw)
-                states.add(unread[at][some], needed[some], at)
-                if say is not None:
-                    some = np.unique([*chosen[at], *some])
-                    states.add(rows[some], needed[some], at)
-            if untaught:
-                score = log_odds_array(guess[at], least=LEAST_P) + np.where(
-                    now[at] > UNREAD, now[at], -9
-                )
-            else:
-                score = rank(at, rows)
-            if draw.random() < oracle and needed.any():
-                score = score + 100 * needed
-            score[pool.held] = -1000
-            if len(pool.held) < len(pool):
-                pool.hold(int(np.argmax(score)))
-    return [[pool.ids[at] for at in pool.held] for pool in pools]
+def collections(work: Path) -> list[Collection]:
+    return [read_pickle(work / "pools" / f"{name}.pkl") for name in SETS]
 
 
-def _fresh(pool: CandidatePool) -> CandidatePool:
-    new = copy.copy(pool)
-    for name, value in vars(new).items():
-        if isinstance(value, list | dict | set):
-            setattr(new, name, copy.copy(value))
-    return new
+@lru_cache(maxsize=1)
+def layout_of(work: Path) -> PairTokenizer:
+    from tokenizers import Tokenizer
+
+    return PairTokenizer(Tokenizer.from_file(str(work / "base" / "tokenizer.json")))
 
 
-def _free(p: np.ndarray, pool: CandidatePool) -> np.ndarray:
-    left = np.array(p, dtype=float)
-    left[pool.held] = -1
+# ---- training
+
+
+@dataclass(frozen=True)
+class Packed:
+    """States of questions, with the set and fold of each question."""
+
+    states: PackedStates
+    set: npt.NDArray[Any]
+    fold: npt.NDArray[Any]
+    rows: Any  # on the device
+
+    def seen(self, without: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The states that a scorer trained without these parts learns from."""
+        question = self.states.question
+        unseen = np.isin(self.set[question], without) | np.isin(self.fold[question], without)
+        return np.flatnonzero(~unseen)
+
+    def pairs(self, states: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        table = self.states.table(states)
+        return np.asarray(table[table >= 0])
+
+
+def open_packed(work: Path, kind: str, draw: str) -> Packed:
+    from suffice_research.training.scorer import TokenRows
+
+    states = _load(work / "states" / f"{kind}-{draw}.npz")
+    told = json.loads((work / "states" / f"{kind}.json").read_text("utf-8"))
+    fold = np.array(list(map(str, told["fold"])))
+    rows = TokenRows(states.ids, states.lengths, states.seconds)
+    return Packed(states, np.array(told["set"]), fold, rows)
+
+
+def train(work: Path, *, until: float, only: Sequence[str] = ()) -> list[str]:
+    """Train the scorers that are not there yet, as long as there is time; the names of the rest."""
+    from suffice_research.training import scorer
+
+    trainer = _Trainer(work, scorer)
+    started, last, left = time.monotonic(), 0.0, []
+    for without in scorer_names():
+        name = scorer_name(without)
+        if (work / "scorers" / f"{name}.npz").is_file() or (only and name not in only):
+            continue
+        at = time.monotonic()
+        if left or at - started + last * 1.4 > until:  # the next may have more to learn from
+            left.append(name)
+            continue
+        trainer.scorer(without)
+        last = time.monotonic() - at
     return left
 
 
-def _some(
-    guess: np.ndarray,
-    needed: np.ndarray,
-    chosen: Sequence[int],
-    pool: CandidatePool,
-    draw: np.random.Generator,
-) -> np.ndarray:
-    """Candidates to learn from: the likeliest, some of the likely, and all that are needed."""
-    likely = draw.permutation(np.argsort(-guess, kind="stable")[:60])[:25]
-    kept = np.unique([*likely, *np.flatnonzero(needed), *chosen[:8]]).astype(int)
-    return kept[~np.isin(kept, pool.held)]
+class _Trainer:
+    """Everything that several scorers share, opened once."""
 
+    def __init__(self, work: Path, scorer: Any) -> None:
+        from suffice_research.training.reader_weights import base_weights
 
-def _read(
-    pools: Sequence[CandidatePool],
-    chosen: Sequence[Sequence[int]],
-    layout: PairTokenizer,
-    say: Say | None,
-) -> list[np.ndarray]:
-    now = [np.full(len(pool), UNREAD) for pool in pools]
-    if say is None:
-        return now
-    pairs, owner = [], []
-    for at, (pool, candidates) in enumerate(zip(pools, chosen)):
-        held = [searchable_text(pool.documents[one]) for one in pool.held]
-        pairs += layout.pairs(
-            pool.question.text, held, [searchable_text(pool.documents[one]) for one in candidates]
-        )
-        owner += [at] * len(candidates)
-    scores, start = np.clip(say(owner, pairs), -15, 15), 0
-    for row, candidates in zip(now, chosen):
-        row[list(candidates)] = scores[start : start + len(candidates)]
-        start += len(candidates)
-    return now
+        self.work, self.nets = work, scorer
+        self.base = base_weights(work / "base" / "model.onnx")
+        self.starts: dict[str, tuple[Any, Any]] = {}
 
+    @cache  # noqa: B019  one trainer per process
+    def packed(self, kind: str, draw: str) -> Packed:
+        wait_for(self.work / "states" / f"{kind}.json")
+        return open_packed(self.work, kind, draw)
 
-def reader_of(rows: np.ndarray, needed: np.ndarray) -> Any:
-    """Boosted trees with monotone constraints: stronger evidence never lowers the output."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    def scorer(self, without: Sequence[str]) -> None:
+        """A teacher and its student, trained without these parts."""
+        began, name = time.monotonic(), scorer_name(without)
+        teacher, student = self.start(without)
+        teacher, student = self.copy(teacher), self.copy(student)
+        rates = self.nets.Schedule(rate=5e-5), self.nets.Schedule(rate=8e-5)
+        told = self.taught("judged", teacher, student, without, rates)
+        weights = self.nets.rounded(self.nets.parameters(student))
+        path = self.work / "scorers" / f"{name}.npz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_arrays(path, weights)
+        self.log(name, told | {"seconds": round(time.monotonic() - began, 1)})
 
-    shape = {
-        "max_iter": 220,
-        "learning_rate": 0.05,
-        "max_leaf_nodes": 15,
-        "min_samples_leaf": 60,
-        "l2_regularization": 5.0,
-    }
-    directions = [one.direction for one in QUALITY_FEATURES]
-    return HistGradientBoostingClassifier(
-        **shape, monotonic_cst=directions, early_stopping=False, random_state=0
-    ).fit(rows, needed)
+    def start(self, without: Sequence[str]) -> tuple[Any, Any]:
+        """A teacher and a student that have learned from the further questions."""
+        name = start_name(without)
+        if name not in self.starts:
+            path, began = self.work / "starts" / f"{name}.npz", time.monotonic()
+            if path.is_file():
+                with np.load(path) as file:
+                    kept = dict(file)
+                self.starts[name] = self.network(kept, "teacher"), self.network(kept, "student")
+            else:
+                self.starts[name], told = self.make_start(without)
+                both = zip(DRAWS, self.starts[name])
+                arrays = {
+                    f"{who}/{key}": value.astype(np.float16)
+                    for who, model in both
+                    for key, value in self.nets.parameters(model).items()
+                }
+                path.parent.mkdir(parents=True, exist_ok=True)
+                save_arrays(path, arrays)
+                told["seconds"] = round(time.monotonic() - began, 1)
+                self.log(f"start {name}", told)
+        return self.starts[name]
 
-
-# ---- the whole study
-
-
-class Study:
-    """Scorers by name ("0" to "4", a data set's name, "all"), and the readers of each pass by the
-    same names.
-    """
-
-    def __init__(
-        self, collections: Sequence[Collection], layout: PairTokenizer, scorers: dict[str, Any]
-    ) -> None:
-        self.collections, self.layout, self.scorers = collections, layout, scorers
-        self.questions = [question for one in collections for question in one.questions]
-        self.fold = folds(self.questions)
-        sizes = [len(one.questions) for one in collections]
-        self.start = dict(
-            zip([one.name for one in collections], np.cumsum([0, *sizes[:-1]]).tolist())
-        )
-        self.sets = np.array([one.set for one in self.questions])
-
-    def run(self) -> tuple[dict[str, Any], bytes]:
-        """The held documents by protocol and data set, and the shipped reader."""
-        names = [str(at) for at in range(FOLDS)]
-        hand = WeightedRanker()
-        before = self._pass(
-            lambda _: lambda at, rows: hand.p(rows[:, :-4]), oracle=0.5, reading=False
-        )
-        readers = self._fitted([before], names)
-        mixed = self._pass(self._by(readers), oracle=0.5, untaught=True)
-        own = self._pass(self._by(self._fitted([mixed], names)), oracle=0.0)
-        readers = self._fitted([mixed, own], [*names, *SETS, "all"])
-        held = {}
-        for one in self.collections:
-            others = self._fixed(readers[one.name])
-            held[one.name] = {
-                "folds": self._held(one, self._by(readers)(one), self._say(one, None)),
-                "left_out": self._held(one, others, self._say(one, one.name)),
-            }
-        return held, trees_to_onnx(readers["all"], len(QUALITY_FEATURES))
-
-    def _pass(
-        self,
-        by: Callable[[Collection], Rank],
-        *,
-        oracle: float,
-        reading: bool = True,
-        untaught: bool = False,
-    ) -> States:
-        whole = States()
-        for number, one in enumerate(self.collections):
-            states = States()
-            say = self._say(one, None) if reading else None
-            roll(
-                one,
-                self.layout,
-                say,
-                by(one),
-                oracle=oracle,
-                seed=number,
-                untaught=untaught,
-                states=states,
-            )
-            for rows, needed, question in zip(states.rows, states.needed, states.question):
-                whole.add(
-                    rows, needed, int(question[0]) + self.start[one.name] if len(question) else 0
-                )
-        return whole
-
-    def _held(self, one: Collection, rank: Rank, say: Say) -> list[list[int]]:
-        place = {doc_id: at for at, doc_id in enumerate(one.ids)}
-        return [
-            [place[doc_id] for doc_id in ids]
-            for ids in roll(one, self.layout, say, rank, oracle=0.0, seed=0)
+    def make_start(self, without: Sequence[str]) -> tuple[tuple[Any, Any], dict[str, float]]:
+        nets = self.nets
+        teacher = nets.cross_encoder(self.base, nets.EVERY)
+        student = nets.cross_encoder(self.base)
+        some = [
+            _load(wait_for(self.work / "states" / f"unlabelled-{one}.npz"))
+            for one in further_sets(without) or ["musique"]
         ]
+        pairs = joined_states(some)
+        rows = nets.TokenRows(pairs.ids, pairs.lengths, pairs.seconds)
+        schedule = nets.Schedule(rate=2e-4)
+        loss = nets.distil(student, rows, nets.log_odds(teacher, rows), schedule)
+        told = {"distilled": round(loss, 4)}
+        if further_sets(without):
+            rates = nets.Schedule(rate=6e-5), nets.Schedule(rate=1e-4)
+            told |= self.taught("further", teacher, student, without, rates)
+        return (teacher, student), told
 
-    def _by(self, readers: dict[str, Any]) -> Callable[[Collection], Rank]:
-        def rank_of(one: Collection) -> Rank:
-            return lambda at, rows: readers[
-                str(self.fold[self.start[one.name] + at])
-            ].predict_proba(rows)[:, 1]
+    def taught(
+        self, kind: str, teacher: Any, student: Any, without: Sequence[str], schedules: Any
+    ) -> dict[str, float]:
+        """Fit the teacher on labels, the student on other states with what the teacher says."""
+        nets, (first, second) = self.nets, (self.packed(kind, draw) for draw in DRAWS)
+        loss = nets.fit(teacher, first.states, first.rows, first.seen(without), schedules[0])
+        seen = second.seen(without)
+        said = nets.log_odds(teacher, second.rows, second.pairs(seen))
+        taught = nets.fit(student, second.states, second.rows, seen, schedules[1], said=said)
+        told = {"states": len(seen), "teacher loss": loss, "student loss": taught}
+        unseen = np.setdiff1d(np.arange(len(second.states.counts)), seen)[:JUDGED_STATES]
+        for who, model in (("teacher", teacher), ("student", student)):
+            if len(unseen):
+                found = nets.log_odds(model, second.rows, second.pairs(unseen))
+                told[f"{who} first"] = nets.first_choice(found, second.states, unseen)
+        return {key: round(value, 4) for key, value in told.items()}
 
-        return rank_of
+    def network(self, kept: Mapping[str, npt.NDArray[Any]], who: str) -> Any:
+        own = {key.partition("/")[2]: one for key, one in kept.items() if key.startswith(who)}
+        embeddings = {key: one for key, one in self.base.items() if "embeddings" in key}
+        layers = range(len(self.nets.EVERY if who == "teacher" else self.nets.LAYERS))
+        return self.nets.cross_encoder(embeddings | own, tuple(layers))
 
-    @staticmethod
-    def _fixed(reader: Any) -> Rank:
-        return lambda _, rows: reader.predict_proba(rows)[:, 1]
+    def copy(self, model: Any) -> Any:
+        import copy
 
-    def _say(self, one: Collection, scorer: str | None) -> Say:
-        from suffice_research.training import scorer as trained_scorer
+        return copy.deepcopy(model)
 
-        def say(owner: Sequence[int], pairs: Sequence[TokenPair]) -> np.ndarray:
-            names = np.array([scorer or str(self.fold[self.start[one.name] + at]) for at in owner])
-            odds = np.zeros(len(pairs), np.float32)
-            for name in np.unique(names):
-                own = np.flatnonzero(names == name)
-                odds[own] = trained_scorer.log_odds(
-                    self.scorers[str(name)], [pairs[at] for at in own.tolist()]
-                )
-            return odds
-
-        return say
-
-    def _unseen(self, name: str) -> np.ndarray:
-        """The questions that the scorer or reader of this name is trained on."""
-        chosen = self.fold != int(name) if name.isdigit() else self.sets != name
-        return np.asarray(chosen)
-
-    def _fitted(self, passes: Iterable[States], names: Iterable[str]) -> dict[str, Any]:
-        parts = list(passes)
-        rows, needed, question = (
-            np.concatenate([x for one in parts for x in getattr(one, name)])
-            for name in vars(States())
-        )
-        kept = {name: self._unseen(name)[question] for name in names}
-        return {name: reader_of(rows[use], needed[use]) for name, use in kept.items()}
+    def log(self, name: str, told: Mapping[str, float]) -> None:
+        line = json.dumps({"name": name, **told})
+        with (self.work / "scorers.jsonl").open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+        print(line, file=sys.stderr, flush=True)
 
 
-def trained(
-    questions: Sequence[ScorerQuestion], fold: np.ndarray, base: Path, layout: PairTokenizer
-) -> dict[str, Any]:
-    """Train all nine scorers, one after the other."""
-    import torch
+# ---- searches and trees, as tasks between files
 
-    from suffice_research.training import scorer
+
+@dataclass(frozen=True)
+class Task:
+    """Makes a file from others."""
+
+    makes: Path
+    needs: tuple[Path, ...]
+    run: Callable[..., None]
+    arguments: tuple[Any, ...]
+
+
+def search_tasks(work: Path) -> list[Task]:
+    """Every search and every fit, the ones that something judges last first in each context."""
+    every = [(name, fold) for name in SETS for fold in FOLD_NAMES]
+    tasks = [_search_task(work, EVERY, HAND, group, None, None) for group in every]
+    for context in contexts():
+        tasks += _context_tasks(work, context)
+    return list({task.makes: task for task in tasks}.values())
+
+
+def wanted_tasks(tasks: Sequence[Task]) -> list[Task]:
+    """The tasks that lead to a missing file which no other task needs."""
+    makers = {task.makes: task for task in tasks}
+    asked = {one for task in tasks for one in task.needs}
+    missing = [one for one in makers if one not in asked and not one.is_file()]
+    found: set[Path] = set()
+    while missing:
+        one = missing.pop()
+        if one in makers and one not in found and not one.is_file():
+            found.add(one)
+            missing += makers[one].needs
+    return [task for task in tasks if task.makes in found]
+
+
+def _context_tasks(work: Path, context: Context) -> Iterator[Task]:
+    learned = [(part, group) for part in context.inner for group in groups_of(part)]
+    for part in context.inner:
+        # Along the hand-set path, trees of a pair of parts serve both parts.
+        others = [x for x in context.inner if x != part]
+        name = f"{HAND}-{scorer_name((*context.judged, part))}"
+        groups = [group for other in others for group in groups_of(other)]
+        known = [_rows(work, EVERY, HAND, group) for group in groups]
+        yield _fit_task(work, name, known, PATH_ROWS)
+        scorer, tree = context.scorer_of(part), work / "trees" / f"{name}.pkl"
+        for group in groups_of(part):
+            yield _search_task(work, context.name, MIXED, group, scorer, tree)
+    for part in context.inner:
+        name = f"{MIXED}-{context.name}-{part}"
+        known = [
+            _rows(work, context.name, MIXED, group) for other, group in learned if other != part
+        ]
+        yield _fit_task(work, name, known, PATH_ROWS)
+        scorer, tree = context.scorer_of(part), work / "trees" / f"{name}.pkl"
+        for group in groups_of(part):
+            yield _search_task(work, context.name, OWN, group, scorer, tree)
+    both = [_rows(work, context.name, way, group) for way in (MIXED, OWN) for _, group in learned]
+    yield _fit_task(work, f"reader-{context.name}", both)
+    for part in context.judged:
+        tree = work / "trees" / f"reader-{context.name}.pkl"
+        for group in groups_of(part):
+            yield _held_task(work, context, group, tree)
+
+
+def _rows(work: Path, context: str, way: str, group: tuple[str, str]) -> Path:
+    return work / "rows" / context / f"{way}-{group[0]}-{group[1]}.npz"
+
+
+def _held(work: Path, context: str, group: tuple[str, str]) -> Path:
+    return work / "held" / context / f"{group[0]}-{group[1]}.json"
+
+
+def _search_task(
+    work: Path, context: str, way: str, group: tuple[str, str], scorer: str | None,
+    tree: Path | None,
+) -> Task:  # fmt: skip
+    needs = [work / "scorers" / f"{scorer}.npz"] if scorer else []
+    makes, needs = _rows(work, context, way, group), needs + ([tree] if tree else [])
+    return Task(makes, tuple(needs), _search, (work, way, group, scorer, tree, makes))
+
+
+def _fit_task(work: Path, name: str, rows: Sequence[Path], most: int | None = None) -> Task:
+    makes = work / "trees" / f"{name}.pkl"
+    return Task(makes, tuple(rows), _fit, (makes, tuple(rows), most))
+
+
+def _held_task(work: Path, context: Context, group: tuple[str, str], tree: Path) -> Task:
+    makes, scorer = _held(work, context.name, group), scorer_name(context.judged)
+    needs = (work / "scorers" / f"{scorer}.npz", tree)
+    return Task(makes, needs, _judge, (work, group, scorer, tree, makes))
+
+
+def run_tasks(tasks: Sequence[Task], workers: int, until: float) -> int:
+    """Run the tasks whose files are there, until all are done or the time is over; how many are
+    left. A file counts as soon as it exists.
+    """
+    started, told = time.monotonic(), 0.0
+    running: dict[Future[None], Task] = {}
+    left = wanted_tasks(tasks)
+    with _pool(workers) as pool:
+        while left or running:
+            over = time.monotonic() - started > until
+            ready = [task for task in left if all(one.is_file() for one in task.needs)]
+            for task in [] if over else ready[: 2 * workers - len(running)]:
+                task.makes.parent.mkdir(parents=True, exist_ok=True)
+                running[pool.submit(task.run, *task.arguments)] = task
+                left.remove(task)
+            if over and not running:
+                break
+            done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+            _check(done)
+            for one in done:
+                del running[one]
+            if not running:
+                time.sleep(0.5)  # waiting for a scorer
+            if time.monotonic() - told > 15:
+                told = time.monotonic()
+                print(f"{told - started:5.0f} s  {len(left)} left", file=sys.stderr, flush=True)
+    return len(left)
+
+
+def _check(done: set[Future[None]]) -> None:
+    for one in done:
+        one.result()
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    # Workers share what the parent has loaded, which must not use the GPU itself.
+    return ProcessPoolExecutor(workers, mp_context=get_context("fork"))
+
+
+LOADED: dict[str, Collection] = {}  # what the workers share
+
+
+@lru_cache(maxsize=4)
+def _group(group: tuple[str, str]) -> Collection:
+    return LOADED[group[0]].some(_positions(group))
+
+
+def _positions(group: tuple[str, str]) -> list[int]:
+    fold = folds(LOADED[group[0]].questions)
+    return np.flatnonzero(fold == int(group[1])).tolist()
+
+
+@lru_cache(maxsize=1)
+def _base(work: Path) -> dict[str, npt.NDArray[Any]]:
     from suffice_research.training.reader_weights import base_weights
 
-    weights = base_weights(base)
-    teacher, student = (
-        scorer.cross_encoder(weights, tuple(range(12))),
-        scorer.cross_encoder(weights),
+    return base_weights(work / "base" / "model.onnx")
+
+
+@lru_cache(maxsize=4)
+def _score(work: Path, name: str) -> Callable[..., npt.NDArray[Any]]:
+    from suffice_research.training import scorer
+    from suffice_research.training.reader_weights import read_weights
+
+    embeddings = {key: one for key, one in _base(work).items() if "embeddings" in key}
+    weights = embeddings | read_weights([work / "scorers" / f"{name}.npz"])
+    model = scorer.cross_encoder(weights, tuple(range(len(scorer.LAYERS))))
+    return lambda pairs: scorer.log_odds(model, scorer.TokenRows.of(pairs))
+
+
+@lru_cache(maxsize=4)
+def _rank(tree: Path) -> Callable[..., npt.NDArray[Any]]:
+    reader = read_pickle(tree)
+    return lambda rows: np.asarray(reader.predict_proba(rows)[:, 1])
+
+
+def _search(
+    work: Path, way: str, group: tuple[str, str], scorer: str | None, tree: Path | None,
+    makes: Path,
+) -> None:  # fmt: skip
+    states = States([], [])
+    search(
+        _group(group),
+        layout_of(work),
+        _score(work, scorer) if scorer else None,
+        _rank(tree) if tree else hand_rank,
+        oracle=ORACLE[way],
+        seed=SEEDS[way],
+        untaught=way == MIXED,
+        states=states,
     )
-    pairs = unlabelled(questions, layout, count=14_000, seed=0)
-    scorer.distil(student, pairs, scorer.log_odds(teacher, pairs), scorer.Schedule(rate=2e-4))
-    states, texts = training_states(questions, rounds=5, seed=1), [one.text for one in questions]
-    found = {}
-    for name in [*map(str, range(FOLDS)), *SETS, "all"]:
-        torch.manual_seed(0)
-        model = scorer.cross_encoder(weights)
-        model.load_state_dict(student.state_dict())
-        kept = [
-            one
-            for one in states
-            if name not in (str(fold[one.question]), questions[one.question].set)
-        ]
-        scorer.fit(model, layout, texts, kept, scorer.Schedule(rate=1e-4))
-        found[name] = model
+    rows, needed = states.arrays()
+    save_arrays(makes, {"rows": rows, "needed": needed})
+
+
+def _fit(makes: Path, paths: Sequence[Path], most: int | None) -> None:
+    """Fit trees on all rows of these files, or on `most` that are drawn."""
+    rows, needed = [], []
+    for path in paths:
+        with np.load(path) as file:
+            rows.append(file["rows"])
+            needed.append(file["needed"])
+    every, labels = np.concatenate(rows), np.concatenate(needed)
+    chosen = np.sort(np.random.default_rng(0).permutation(len(every))[:most])
+    write_pickle(makes, fit_reader(every[chosen], labels[chosen]))
+
+
+def _judge(work: Path, group: tuple[str, str], scorer: str, tree: Path, makes: Path) -> None:
+    one = _group(group)
+    held = search(one, layout_of(work), _score(work, scorer), _rank(tree))
+    places = [[one.places[doc_id] for doc_id in ids] for ids in held]
+    found = {str(at): place for at, place in zip(_positions(group), places, strict=True)}
+    write_atomically(makes, json.dumps(found) + "\n")
+
+
+def read(work: Path, *, workers: int, until: float) -> int:
+    for one in collections(work):
+        LOADED[one.name] = one
+    gc.freeze()  # workers then share its memory
+    return run_tasks(search_tasks(work), workers, until)
+
+
+# ---- the record
+
+
+def record(work: Path, out: Path) -> None:
+    """Write `held.json`, and the weights and the reader that ship."""
+    from suffice.gate.trees import trees_to_onnx
+    from suffice_research.bridge_quality import QUALITY_FEATURES
+
+    sets: dict[str, dict[str, list[Any]]] = {}
+    for name in SETS:
+        folded = _held_of(work, [(fold, (name, fold)) for fold in FOLD_NAMES])
+        left_out = _held_of(work, [(name, group) for group in groups_of(name)])
+        ids = read_pickle(work / "pools" / f"{name}.pkl").question_ids
+        sets[name] = {
+            "questions": ids,
+            "folds": [folded[str(at)] for at in range(len(ids))],
+            "left_out": [left_out[str(at)] for at in range(len(ids))],
+        }
+    document = {
+        "what": "documents held after five choices, as places in the corpus",
+        "commit": source_commit() or os.environ.get("SUFFICE_COMMIT"),
+        "first": READ_FIRST,
+        "again": READ_AGAIN,
+        "sets": sets,
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / "held.json", json.dumps(document) + "\n")
+    (out / "weights.npz").write_bytes((work / "scorers" / f"{EVERY}.npz").read_bytes())
+    reader = read_pickle(work / "trees" / f"reader-{EVERY}.pkl")
+    (out / "reader.onnx").write_bytes(trees_to_onnx(reader, len(QUALITY_FEATURES)))
+
+
+def _held_of(work: Path, groups: Sequence[tuple[str, tuple[str, str]]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for context, group in groups:
+        found |= json.loads(_held(work, context, group).read_text("utf-8"))
     return found
 
 
-def unlabelled(
-    questions: Sequence[ScorerQuestion], layout: PairTokenizer, *, count: int, seed: int
-) -> list[TokenPair]:
-    """Sentences of passages as questions, each with passages of one pool: input that a teacher can
-    score without labels.
-    """
-    draw, pairs = np.random.default_rng(seed), []
-    for _ in range(count):
-        pool = questions[int(draw.integers(len(questions)))].pool
-        source = pool[int(draw.integers(min(40, len(pool))))]
-        sentences = [one for one in source.partition("\n")[2].split(". ") if len(one.split()) > 5]
-        if sentences:
-            others = [pool[int(at)] for at in draw.integers(0, len(pool), 4)]
-            own = [source] if draw.random() < 0.3 else []
-            pairs += layout.pairs(
-                sentences[int(draw.integers(len(sentences)))], (), [*own, *others]
-            )
-    return pairs
+# ---- what the machine can do
+
+
+def check(*, seconds: float = 16.0, pairs: int = 2_048) -> dict[str, object]:
+    """Versions, and tokens per second in training and in reading, with weights drawn at random."""
+    import sklearn
+    import torch
+
+    from suffice_research.training import scorer
+
+    def speed(layers: int, training: bool) -> float:
+        model = scorer.CrossEncoder(layers).to(scorer.DEVICE, scorer.PRECISION)
+        model.bert["embeddings"].requires_grad_(False)
+        draw = np.random.default_rng(0)
+        lengths = draw.integers(80, 240, pairs)
+        ids = draw.integers(1, 30_000, int(lengths.sum())).astype(np.int16)
+        rows = scorer.TokenRows(ids, lengths, lengths // 2)
+        said, schedule = np.zeros(len(lengths), np.float32), scorer.Schedule(rate=1e-6)
+        spent: list[float] = []
+        while sum(spent[1:]) < seconds / 4 or len(spent) < 3:
+            began = time.monotonic()
+            if training:
+                scorer.distil(model, rows, said, schedule)
+            else:
+                scorer.log_odds(model, rows)
+            spent.append(time.monotonic() - began)
+        return float(lengths.sum() / np.median(spent[1:]))  # the first one allocates
+
+    return {
+        "torch": torch.__version__,
+        "device": scorer.DEVICE,
+        "sklearn": sklearn.__version__,
+        "cores": os.cpu_count(),
+        "commit": source_commit() or os.environ.get("SUFFICE_COMMIT"),
+        "teacher trains": round(speed(12, True)),
+        "student trains": round(speed(6, True)),
+        "teacher reads": round(speed(12, False)),
+        "student reads": round(speed(6, False)),
+    }
+
+
+# ---- files
+
+
+def wait_for(path: Path) -> Path:
+    while not path.is_file():
+        time.sleep(0.3)
+    return path
+
+
+def save_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """All at once, as others wait for the file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".draft")
+    with draft.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    draft.replace(path)
+
+
+def _save(path: Path, packed: PackedStates) -> None:
+    save_arrays(path, {name: getattr(packed, name) for name in PackedStates.__dataclass_fields__})
+
+
+def _load(path: Path) -> PackedStates:
+    with np.load(path) as file:
+        return PackedStates(**dict(file))
+
+
+def write_pickle(path: Path, value: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".draft")
+    draft.write_bytes(pickle.dumps(value, protocol=5))
+    draft.replace(path)
+
+
+def read_pickle(path: Path) -> Any:
+    return pickle.loads(path.read_bytes())  # noqa: S301  our own file
 
 
 def main() -> None:
-    from tokenizers import Tokenizer
-
-    arguments = argparse.ArgumentParser(description=__doc__)
-    for name in ("data", "vectors", "base", "tokenizer", "out"):
-        arguments.add_argument(f"--{name}", type=Path, required=True)
-    given = arguments.parse_args()
-    layout = PairTokenizer(Tokenizer.from_file(str(given.tokenizer)))
-    collections = [collection(given.data, name, given.vectors) for name in SETS]
-    questions = [question for one in collections for question in one.questions]
-    scorers = trained(questions, folds(questions), given.base, layout)
-    held, reader = Study(collections, layout, scorers).run()
-    given.out.mkdir(parents=True, exist_ok=True)
-    weights = {
-        name: one.half().cpu().numpy()
-        for name, one in scorers["all"].state_dict().items()
-        if "embeddings" not in name
-    }
-    np.savez(given.out / "weights.npz", **weights)
-    (given.out / "reader.onnx").write_bytes(reader)
-    record = {"commit": source_commit(), "sets": held}
-    (given.out / "held.json").write_text(json.dumps(record) + "\n", encoding="utf-8")
+    lines = (__doc__ or "").splitlines()
+    parser = argparse.ArgumentParser(description="\n".join(lines), formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("step", choices=("check", "states", "train", "read", "record"))
+    for name in ("work", "data", "vectors", "out"):
+        parser.add_argument(f"--{name}", type=Path)
+    parser.add_argument("--until", type=float, default=1e9, help="seconds: begin nothing after")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--most", type=int, help="questions of each set, for a trial")
+    parser.add_argument("--only", nargs="*", default=(), help="train only these scorers")
+    given = parser.parse_args()
+    if given.step == "check":
+        print(json.dumps(check(), indent=1))
+    elif given.step == "states":
+        make_states(given.work, given.data, given.vectors, most=given.most, workers=given.workers)
+    elif given.step == "train":
+        left = train(given.work, until=given.until, only=given.only)
+        print(f"not trained yet: {' '.join(left) or 'none'}")
+    elif given.step == "read":
+        print(f"tasks left: {read(given.work, workers=given.workers, until=given.until)}")
+    else:
+        record(given.work, given.out)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,277 @@
+"""Whoever judges has not seen what it judges, and the study searches as the retriever does."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.research.test_bridge_quality import (
+    QUESTION,
+    RIVER,
+    ByReading,
+    Letters,
+    Prefers,
+    village,
+)
+
+from suffice.errors import NotReadyError
+from suffice.retrieval.name_links import name_links
+from suffice_research.bridge_quality import (
+    SHIPPED_MODEL,
+    PairTokenizer,
+    QualityBridgeRetriever,
+    TokenPair,
+)
+from suffice_research.training.scorer_data import (
+    ScorerQuestion,
+    further_questions,
+    joined_states,
+    pack_states,
+    training_states,
+)
+from suffice_research.training.scorer_prepare import KnownVectors
+from suffice_research.training.scorer_search import (
+    FOLDS,
+    SETS,
+    Collection,
+    States,
+    Unasked,
+    folds,
+    hand_rank,
+    search,
+)
+from suffice_research.training.scorer_study import (
+    Task,
+    contexts,
+    run_tasks,
+    scorer_name,
+    scorer_names,
+    search_tasks,
+    start_name,
+    wanted_tasks,
+)
+
+
+def seen_by_scorer(name: str) -> set[tuple[str, str]]:
+    """The groups (data set, fold) that a scorer was trained on, by the name of its file."""
+    without = name.split("-")
+    groups = ((one, str(fold)) for one in SETS for fold in range(FOLDS))
+    return {group for group in groups if not set(group) & set(without)}
+
+
+def group_of(path: Path) -> tuple[str, str]:
+    _, name, fold = f"held-{path.stem}".rsplit("-", 2)
+    return name, fold
+
+
+def test_there_is_a_scorer_without_every_part_and_every_two_parts_of_a_kind() -> None:
+    names = [scorer_name(one) for one in scorer_names()]
+    assert len(names) == len(set(names)) == 3 + 3 + 10 + 5 + 1
+    needed = {context.scorer_of(part) for context in contexts() for part in context.inner} | {
+        scorer_name(context.judged) for context in contexts()
+    }
+    assert needed == set(names)
+
+
+def test_nothing_that_judges_a_group_has_seen_it(tmp_path: Path) -> None:
+    makers = {task.makes: task for task in search_tasks(tmp_path)}
+
+    def seen(path: Path) -> set[tuple[str, str]]:
+        """All groups whose labels had any part in making a file."""
+        if path.parent.name == "scorers":
+            return seen_by_scorer(path.stem)
+        before = set().union(*(seen(one) for one in makers[path].needs), set())
+        return before | ({group_of(path)} if path.suffix == ".npz" else set())
+
+    held = [path for path in makers if "held" in path.parts]
+    assert len(held) == 2 * len(SETS) * FOLDS  # by folds, and left out
+    for path in held:
+        unseen = path.parent.name
+        groups = set().union(*(seen(one) for one in makers[path].needs))
+        assert groups
+        assert not any(unseen in group for group in groups)
+        assert unseen in group_of(path)
+
+
+def test_what_a_reader_learns_from_was_read_and_ranked_by_who_had_not_seen_it(
+    tmp_path: Path,
+) -> None:
+    makers = {task.makes: task for task in search_tasks(tmp_path)}
+    searched = [task for path, task in makers.items() if "rows" in path.parts]
+    assert len(searched) == 15 + 2 * (3 * 10 + 5 * 12 + 15)
+    for task in searched:
+        own = group_of(task.makes)
+        scorers = [one.stem for one in task.needs if one.parent.name == "scorers"]
+        assert all(own not in seen_by_scorer(one) for one in scorers)
+        trees = [one for one in task.needs if one.parent.name == "trees"]
+        assert own not in {group_of(row) for tree in trees for row in makers[tree].needs}
+
+
+def test_further_questions_of_a_set_that_is_left_out_stay_out() -> None:
+    assert start_name(("0", "3")) == start_name(("musique",)) == "hotpotqa+2wikimultihopqa"
+    assert start_name(("hotpotqa", "musique")) == "2wikimultihopqa"
+    assert start_name(("2wikimultihopqa", "hotpotqa")) == "musique"
+
+
+def test_questions_with_the_same_text_are_in_one_fold() -> None:
+    texts = [f"Who wrote book {at}?" for at in range(10)] * 2
+    fold = folds([ScorerQuestion("hotpotqa", text, (), False) for text in texts])
+    assert fold[:10].tolist() == fold[10:].tolist()
+    assert np.bincount(fold).tolist() == [4, 4, 4, 4, 4]
+
+
+def test_further_questions_are_not_judged_ones_and_of_every_type(tmp_path: Path) -> None:
+    def row(at: int, kind: str) -> dict[str, Any]:
+        context = [[f"Title {one}", ["A sentence.", "Another."]] for one in range(3)]
+        facts = [["Title 1", 0], ["Title 2", 1]]
+        return {
+            "question": f"Question {at}?",
+            "type": kind,
+            "context": context,
+            "supporting_facts": facts,
+        }
+
+    rows = [*(row(at, "bridge") for at in range(8)), *(row(at, "comparison") for at in (8, 9))]
+    (tmp_path / "hotpotqa").mkdir()
+    path = tmp_path / "hotpotqa" / "hotpotqa_dev.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(rows).encode()))
+    found = further_questions(tmp_path, "hotpotqa", ["question 0 ?"], most=6, seed=0)
+    texts = {one.text for one in found}
+    assert len(found) == len(texts) == 6
+    assert "Question 0?" not in texts
+    assert {"Question 8?", "Question 9?"} <= texts
+    assert found[0].gold == ("Title 1\nA sentence.Another.", "Title 2\nA sentence.Another.")
+    assert len(found[0].pool) == 3
+
+
+@pytest.fixture(scope="module")
+def layout() -> PairTokenizer:
+    from tokenizers import Tokenizer
+
+    return PairTokenizer(Tokenizer.from_file(str(SHIPPED_MODEL / "tokenizer.json")))
+
+
+def test_packed_states_give_back_their_pairs(layout: PairTokenizer) -> None:
+    questions = [
+        ScorerQuestion(
+            "musique", f"Which river is {at}?", (RIVER,), True, (RIVER, "A\nb.", "C\nd.")
+        )
+        for at in range(3)
+    ]
+    states = training_states(questions, rounds=2, seed=0)
+    texts = [one.text for one in questions]
+    packed = joined_states(
+        [pack_states(texts, states[:5], layout), pack_states(texts, states[5:], layout)]
+    ).of(np.array([1, 4, 7]))
+    assert packed.question.tolist() == [states[at].question for at in (1, 4, 7)]
+    (last,) = packed.table(np.array([2]))
+    ends = np.cumsum(packed.lengths.astype(int))
+    one = states[7]
+    pairs = layout.pairs(texts[one.question], one.held, one.candidates)
+    for at, pair, needed in zip(last.tolist(), pairs, one.needed, strict=True):
+        assert packed.ids[ends[at] - packed.lengths[at] : ends[at]].tolist() == list(pair.ids)
+        assert packed.seconds[at] == pair.second
+        assert packed.needed[at] == needed
+
+
+# ---- searching
+
+
+class ByTitle(PairTokenizer):
+    """Tells a scorer the titles instead of tokens, with how many are held."""
+
+    def __init__(self) -> None:
+        self.held: list[int] = []
+        self.titles: list[str] = []
+
+    def pairs(
+        self, question: str, held: Sequence[str], candidates: Sequence[str]
+    ) -> list[TokenPair]:
+        self.held += [len(held)] * len(candidates)
+        self.titles += candidates
+        return [TokenPair((at,), 0) for at in range(len(candidates))]
+
+    def log_odds(self, scorer: Prefers, pairs: Sequence[TokenPair]) -> np.ndarray:
+        texts, held = self.titles[-len(pairs) :], self.held[-len(pairs) :]
+        p = [scorer.score("", [""] * count, [text])[0] for count, text in zip(held, texts)]
+        return np.log(p / (1 - np.array(p)))
+
+
+def one_village() -> Collection:
+    store = village()
+    documents = list(store.documents())
+    bridge = QualityBridgeRetriever(
+        store, Letters(), name_links(store.documents), ByReading(), scorer=Unasked()
+    )
+    return Collection(
+        "musique",
+        [ScorerQuestion("musique", QUESTION, (), False)],
+        ["q"],
+        [frozenset({"d0", "d1"})],
+        bridge.build_pools([QUESTION]),
+        documents,
+        {one.doc_id: at for at, one in enumerate(documents)},
+        name_links(store.documents),
+    )
+
+
+def test_the_study_holds_what_the_retriever_would() -> None:
+    store, wants = village(), ("Xawery", "Oder", "Polish", "Małgorzata")
+    reading = QualityBridgeRetriever(
+        store, Letters(), name_links(store.documents), ByReading(), scorer=Prefers(*wants)
+    )
+    (hits,) = reading.search([QUESTION], k=4)
+    told = ByTitle()
+    (held,) = search(one_village(), told, partial(told.log_odds, Prefers(*wants)), ByReading().p)
+    assert held == [hit.doc_id for hit in hits]
+
+
+def test_states_along_a_path_have_needed_candidates_and_the_same_again() -> None:
+    made = []
+    for _ in range(2):
+        states = States([], [])
+        search(one_village(), ByTitle(), None, hand_rank, oracle=1.0, states=states)
+        made.append(states.arrays())
+    rows, needed = made[0]
+    assert needed.any()
+    assert not needed.all()
+    assert (rows == made[1][0]).all()
+
+
+def test_a_text_without_a_vector_is_an_error_not_a_wrong_vector() -> None:
+    with pytest.raises(NotReadyError, match="have no vectors"):
+        KnownVectors().encode(["Ada"])
+
+
+# ---- tasks
+
+
+def write_sum(makes: Path, needs: Sequence[Path]) -> None:
+    makes.write_text(str(1 + sum(int(one.read_text()) for one in needs)))
+
+
+def chain(folder: Path) -> list[Task]:
+    a, b, c = (folder / name for name in "abc")
+    return [
+        Task(c, (a, b), write_sum, (c, (a, b))),
+        Task(b, (a,), write_sum, (b, (a,))),
+        Task(a, (), write_sum, (a, ())),
+    ]
+
+
+def test_tasks_run_in_the_order_of_their_files(tmp_path: Path) -> None:
+    assert run_tasks(chain(tmp_path), 1, 60) == 0
+    assert (tmp_path / "c").read_text() == "4"
+    assert wanted_tasks(chain(tmp_path)) == []
+
+
+def test_tasks_resume_with_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("5")
+    assert [task.makes.name for task in wanted_tasks(chain(tmp_path))] == ["c", "a"]
+    assert run_tasks(chain(tmp_path), 1, -1.0) == 2  # no time
