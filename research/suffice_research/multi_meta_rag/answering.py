@@ -145,7 +145,9 @@ class CachedSpanReader:
         progress: Progress | None = None,
     ) -> None:
         self.reader, self.weigh, self.progress = SpanReader(find), weigh, progress
-        self._made_by = sha256_of(Path(suffice.__file__).parent / "models/reader/manifest.json")
+        models = Path(suffice.__file__).parent / "models"
+        made_by = ("reader",) if weigh is None else ("reader", "gate-standard")
+        self._made_by = [sha256_of(models / name / "manifest.json") for name in made_by]
         self._path = Path(folder) / "reader-answers.jsonl" if folder is not None else None
         self._known = {} if self._path is None else dict(_load_answers(self._path))
 
@@ -162,7 +164,7 @@ class CachedSpanReader:
 
     def _read(self, question: str, shown: Sequence[Document]) -> tuple[str, float]:
         step = whole_question_step(question)
-        texts = [self._made_by, question, *(f"{one.title}\0{one.text}" for one in shown)]
+        texts = [*self._made_by, question, *(f"{one.title}\0{one.text}" for one in shown)]
         key = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
         if key not in self._known:
             reading = self.reader.read(
