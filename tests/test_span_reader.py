@@ -190,27 +190,6 @@ def test_a_chain_is_as_likely_right_as_all_of_its_steps() -> None:
     assert last.review.confidence == pytest.approx(0.72)
 
 
-class Weighing(Knowing):
-    """A gate whose verdict counts."""
-
-    def weigh_answer(self, p: float, p_complete: float) -> float:
-        odds = p / (1 - p) * (p_complete / (1 - p_complete)) ** 0.5
-        return odds / (1 + odds)
-
-
-def test_the_verdict_counts_once_in_the_probability() -> None:
-    gate = Weighing("lothair", "ermengarde")
-    trace = ask(BRIDGE, TinyLibrary(), gate)
-    verdict = next(one.verdict for one in trace.steps if one.verdict is not None)
-    last = [one for one in trace.steps if one.number == 2][-1]
-    assert last.review is not None
-    assert last.review.confidence == pytest.approx(gate.weigh_answer(0.72, verdict.p_complete))
-    asked = ask(BRIDGE, TinyLibrary(), gate, policy=AskPolicy(use_gate=False))
-    (last,) = (one for one in asked.steps if one.number == 2)
-    assert last.review is not None
-    assert last.review.confidence == pytest.approx(0.72)
-
-
 def test_below_the_level_it_abstains_and_says_what_it_would_need() -> None:
     gate = Knowing("lothair", "ermengarde")
     policy = AskPolicy(min_probability=0.95)

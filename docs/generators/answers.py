@@ -10,7 +10,7 @@ from docs.generators.paths import RESULTS, RUNS
 
 STORED = RUNS / "answers.json"
 COMMAND = (
-    "python -m suffice_research.training.answers --data $DATA --questions {questions} "
+    "python -m suffice_research.training.answers --data $DATA --questions {questions} --study-only "
     "--study docs/results/runs/answers.json"
 )
 UNSEEN = ("covidqa", "everyday/", "direction")  # nothing is trained on these
@@ -19,15 +19,15 @@ UNSEEN = ("covidqa", "everyday/", "direction")  # nothing is trained on these
 def pages() -> dict[Path, str]:
     study = json.loads(STORED.read_text(encoding="utf-8"))
     head = (
-        "source", "seen", "questions", "EM", "F1", "right", "gate passes", "answered",
-        "right of those given", "abstained, incomplete", "handled right",
+        "source", "seen", "questions", "EM", "F1", "right", "answered", "right of those given",
+        "abstained, incomplete", "handled right",
     )  # fmt: skip
     rows = [
         (
             name,
             "unseen" if name.startswith(UNSEEN) else "seen",
             f"{row['questions']}, {row['incomplete']}",
-            *(_figure(row[key]) for key in ("em", "f1", "right", "passed", "answered")),
+            *(_figure(row[key]) for key in ("em", "f1", "right", "answered")),
             f"{_figure(row['right of given'])} of {row['given']}",
             _figure(row["abstained"]),
             _figure(row["handled"]),
@@ -41,18 +41,17 @@ def pages() -> dict[Path, str]:
     left_out = [
         (
             name,
-            str(row["questions"] + row["incomplete"]),
+            f"{row['questions']}, {row['incomplete']}",
             _figure(row["answered"]),
             f"{_figure(row['right of given'])} of {row['given']}",
         )
         for name, row in study.get("left_out", {}).items()
     ]
-    chosen = f"""**How the threshold was chosen.** On other questions (part *stack*), with the lists that train the gate, retrieved ones and drawn
-ones. A gate fitted on half of the questions judges the other half, and what it lets pass is counted here. Each source is judged by
-weights fitted without it. The threshold is the lowest at which three quarters of the answers given are right, over all sources, each
-of which weighs the same. It does not hold in each of them.
+    chosen = f"""**How the threshold was chosen.** We used other questions (part *stack*), and evaluated each source with weights fitted
+without it. The threshold is the lowest at which three quarters of the answers given are right in every source with
+at least five of them.
 
-{table(("source", "lists that pass", "answered", "right of those given"), left_out)}
+{table(("source", "questions", "answered", "right of those given"), left_out)}
 """
     text = f"""# Answers of the reader
 
@@ -60,15 +59,14 @@ of which weighs the same. It does not hold in each of them.
 
 Each list has eight passages: the needed ones and others that look relevant. Each question is asked again with a needed passage
 removed; any answer is then wrong. The third column has the number of complete and of incomplete lists. EM, F1 and *right* (F1 of
-at least 0.5) are for the best answer to complete lists, whatever its probability. As in `ask`, an answer is given if the shipped
-gate says ANSWER (*gate passes*: how many of the complete lists) and if it is likely enough to be right: the threshold is
-{study["level"]}. *Answered*, *right of those given* and *abstained* count these. *Handled right* is the share of all lists with a
-right answer, or with no answer if something is missing. Half of the lists here are incomplete; if fewer are, more of the answers
-given are right. The lists are read and judged as in `ask`, but without search and plan. [PAR-RAG reproduced](par-rag.md) has the
-whole loop, by rules, and with the reader beside a language model.
+at least 0.5) are for the best answer to complete lists, whatever its probability. *Answered*, *right of those given* and
+*abstained* use the threshold of `ask`, {study["level"]}. *Handled right* is the share of all lists with a right answer, or with
+no answer if something is missing. Half of the lists here are incomplete; if fewer are, more of the answers given are right.
+The lists are read as in `ask`, but without search, plan and gate. [PAR-RAG reproduced](par-rag.md) has the whole loop, by rules,
+and with the reader beside a language model.
 
 {table(head, rows)}
-**Can the probability be trusted?** The lists above that the gate passes, by the probability of the answer:
+**Can the probability be trusted?** All lists above, by the reader's probability of its answer:
 
 {table(("lists", "mean probability", "right"), bins)}
 {chosen if left_out else ""}

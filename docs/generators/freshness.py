@@ -63,25 +63,25 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("efae0602a64a",), "dd06630bcec2",
         "the parts of its folds are a constant, not a function of the preset",
     ),
+    "suffice.answering.ask": (
+        ("351d3d219685",), "314aa58436a5",
+        "a path in place of a library or a gate is refused",
+    ),
     "suffice.gate.gate": (
-        ("99c194ef4144", "b7e44d521d75"), "f7c8e5574ec4",
-        "the interval is narrower, and what counts answers is new; p and action are as they were",
+        ("99c194ef4144", "b7e44d521d75", "f7c8e5574ec4"), "bc86e28fc1be",
+        "the interval is narrower; p and action are as they were",
+    ),
+    "suffice.gate.reader": (
+        ("d30e7e4c237f",), "46c0e275bdec",
+        "the verdict counted in answers for some hours; these runs give none",
+    ),
+    "suffice.evaluation.reading_cache": (
+        ("be410398f5c3",), "6d1598f95d3a",
+        "the verdict counted in answers for some hours; these runs give none",
     ),
     "suffice.gate.familiarity": (
         ("adb563b0271c",), "0f625baddc74",
         "the interval is narrower; p, action and familiarity are as they were",
-    ),
-    "suffice.gate.reader": (
-        ("46c0e275bdec",), "d30e7e4c237f",
-        "how likely an answer is right counts the gate's verdict; this study gives no answers",
-    ),
-    "suffice.evaluation.reading_cache": (
-        ("8d97d638fb14", "6d1598f95d3a"), "be410398f5c3",
-        "it passes the reader's weights of answers on",
-    ),
-    "suffice.answering.span_reader": (
-        ("ad7d36dc162e",), "1e7185914c09",
-        "a protocol for gates that weigh answers; this study gives none",
     ),
     "suffice.benchmark.knowledge_graph": (
         ("75cd65e0d1fa",), "31017f7ead9d",
@@ -94,10 +94,6 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "suffice.gate.gate_ref": (
         ("d90519284af5",), "ac7e2f76efe5",
         "the name of a preset is a gate",
-    ),
-    "suffice.answering.ask": (
-        ("351d3d219685", "314aa58436a5"), "1824848462fe",
-        "the reader's answers are weighed by the verdict; this study gives none",
     ),
     "suffice.answering.expand": (
         ("723546ce56c9",), "249a5da2926f",

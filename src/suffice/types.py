@@ -319,7 +319,7 @@ class FoundAnswer:
     place: int  # index of the text that contains or supports it
     start: int  # of the answer or of its support, in characters
     end: int
-    p: float  # probability that it is right, if the gate is undecided (`Gate.weigh_answer`)
+    p: float  # probability that it is right
 
 
 class Support(StrEnum):

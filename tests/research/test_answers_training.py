@@ -33,10 +33,9 @@ def answered(n: int, *, seed: int = 0, source: str = "colours") -> list[Answered
     draw, found = np.random.default_rng(seed), []
     for _ in range(n):
         right = draw.random() < 0.5
-        signs = (1.0, *(draw.normal(2 if right else -2, 2, 3)), 0.0, 1.0, 0.0, draw.normal(1, 1))
+        signs = (1.0, *(draw.normal(2 if right else -2, 2, 3)), 0.0, 1.0, 0.0)
         said = "blue" if right else "red"
-        one = AnsweredList(source, "Which colour?", (), ("blue",), answer=said, signs=signs)
-        found.append(one)
+        found.append(AnsweredList(source, "Which colour?", (), ("blue",), said, signs))
     return found
 
 
@@ -55,41 +54,21 @@ def test_probabilities_are_as_often_right_as_they_say() -> None:
     assert row["right of given"] >= 0.75
 
 
-def test_the_level_holds_over_all_sources_left_out() -> None:
+def test_the_level_holds_for_the_worst_source_left_out() -> None:
     easy = answered(150)
     misled = [  # surer than they should be: whoever learned from the others does not know
         replace(one, signs=(1.0, *(sign + 2 for sign in one.signs[1:4]), *one.signs[4:]))
-        for one in answered(30, seed=2, source="shades")
+        for one in answered(150, seed=2, source="shades")
     ]
     lists = [*easy, *misled]
     p, right = left_out_probabilities(lists), np.array([one.right for one in lists])
-    alone, level = choose_level(easy, p[:150]), choose_level(lists, p)
-    assert level > alone  # 30 lists weigh as much as 150
-    given = p >= level
-    counts = np.where(np.arange(180) < 150, 1, 5)
-    assert np.average(right[given], weights=counts[given]) >= 0.75
-
-
-def test_what_the_gate_stops_is_not_learned_and_not_given() -> None:
-    passed = answered(200)
-    stopped = [replace(one, gold=("red",), passed=False) for one in answered(200, seed=1)]
-    weights = fit_weights(passed)
-    assert fit_weights([*passed, *stopped]) == pytest.approx(weights)
-    lists = [*passed, *stopped]
-    found = figures(lists, probabilities(lists, weights), 0.0)
-    assert found["sources"]["colours"]["given"] == 200
-    assert sum(row["lists"] for row in found["reliability"]) == 200
-
-
-def test_a_verdict_moves_an_answer_that_its_sentence_states_too() -> None:
-    weights = np.array([0.0] * 7 + [1.0])
-    one = AnsweredList("a", "?", (), ("b",), answer="b", signs=(1.0,) + (0.0,) * 7, floor=0.8)
-    sure = replace(one, signs=(*one.signs[:-1], np.log(4)))
-    assert probabilities([one, sure], weights) == pytest.approx([0.8, 16 / 17])
+    pooled, level = choose_level(easy, p[:150]), choose_level(lists, p)
+    assert level > pooled
+    assert right[150:][p[150:] >= level].mean() >= 0.75 > right[150:][p[150:] >= pooled].mean()
 
 
 def test_an_answer_to_a_list_that_lacks_something_is_never_right() -> None:
-    one = AnsweredList("a", "Which colour?", (), ("the blue one",), answer="blue one")
+    one = AnsweredList("a", "Which colour?", (), ("the blue one",), "blue one")
     assert (one.right, one.exact) == (True, 1.0)
     assert not replace(one, gold=()).right
     assert not replace(one, answer="").right
@@ -128,12 +107,11 @@ def test_pairs_of_direction_are_whole() -> None:
 def test_weights_go_beside_the_model_and_change_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     shutil.copytree(SHIPPED_READER, folder)
-    save_weights(np.array([-50.0, 0, 0, 0, 0, 0, 0, 1]), folder)
+    save_weights(np.array([-50.0, 0, 0, 0, 0, 0, 0]), folder)
     reader, again = (KeptReader(folder, tmp_path / "readings.db") for _ in range(2))
     assert reader.name == Reader(SHIPPED_READER).name
     asked = ("Who did it?", ["", "Log"], ["Nora did it.", "Nothing happened on Monday."])
     found, signs = reader.best_answer(*asked)
     assert reader.answer(*asked).p < 1e-6
-    assert reader.weigh_answer(0.5, 0.9) == pytest.approx(0.9)
     kept, same = again.best_answer(*asked)  # from the file
     assert (kept, same.tolist()) == (found, signs.tolist())

@@ -17,17 +17,12 @@ from tests.opened_models import only_models_of
 from suffice.errors import DataError, InputError
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
-from suffice.gate.gate import Gate
 from suffice.integrations.openai import CachedModel
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.types import Document, FoundAnswer
 from suffice_research.embedding_cache import CachedReranker
-from suffice_research.multi_meta_rag.answering import (
-    CachedSpanReader,
-    score_answers,
-    verdict_weigher,
-)
+from suffice_research.multi_meta_rag.answering import CachedSpanReader, score_answers
 from suffice_research.multi_meta_rag.pair_scores import (
     compare_scores,
     load_scores,
@@ -275,15 +270,6 @@ def test_what_the_reader_read_is_read_once_and_a_line_that_was_cut_off_is_read_a
     kept.write_text("no answers\n")
     with pytest.raises(DataError, match=r"reader-answers\.jsonl cannot hold answers"):
         CachedSpanReader(find, tmp_path)
-
-
-def test_an_answer_is_as_likely_as_the_verdict_on_its_passages_lets_it_be() -> None:
-    gate = Gate.load()
-    shown = [Document("a", "Paris is the capital and largest city of France.")]
-    weigh = verdict_weigher(gate)
-    asked = "What is the capital of France?"
-    assert weigh(asked, shown, 0.6) == gate.weigh_answer(0.6, gate.check(asked, shown).p_complete)
-    assert weigh("Who built the first lighthouse of Genoa?", shown, 0.6) == 0.0
 
 
 def test_a_file_that_cannot_hold_scores_is_named(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,10 @@ from suffice.answering.extractive_reader import passage_from_document
 from suffice.answering.plan import whole_question_step
 from suffice.answering.span_reader import FindAnswer, SpanReader
 from suffice.errors import DataError
-from suffice.gate.gate import Gate
 from suffice.protocols import LanguageModel, Progress
 from suffice.storage import sha256_of
 from suffice.text import tokens
-from suffice.types import Action, Document
+from suffice.types import Document
 
 __all__ = [
     "CHUNKS_READ",
@@ -37,7 +36,6 @@ __all__ = [
     "answer_prompt",
     "complete_all",
     "score_answers",
-    "verdict_weigher",
 ]
 
 CHUNKS_READ = 6  # the authors' script
@@ -115,21 +113,6 @@ def complete_all(
 # ---------------------------------------------------------------------------------- our own reader
 
 
-# (question, passages, the probability of an answer) -> that probability by the gate's verdict
-Weigh = Callable[[str, Sequence[Document], float], float]
-
-
-def verdict_weigher(gate: Gate) -> Weigh:
-    """As `ask` counts the gate's verdict: no answer is likely unless the gate says ANSWER."""
-
-    def weigh(question: str, shown: Sequence[Document], p: float) -> float:
-        verdict = gate.check(question, shown, explain=False)
-        answered = verdict.action is Action.ANSWER
-        return gate.weigh_answer(p, verdict.p_complete) if answered else 0.0
-
-    return weigh
-
-
 class CachedSpanReader:
     """The gate's reader over passages: its answer and the probability that it is right, cached.
 
@@ -137,17 +120,10 @@ class CachedSpanReader:
     """
 
     def __init__(
-        self,
-        find: FindAnswer,
-        folder: Path | None = None,
-        *,
-        weigh: Weigh | None = None,
-        progress: Progress | None = None,
+        self, find: FindAnswer, folder: Path | None = None, *, progress: Progress | None = None
     ) -> None:
-        self.reader, self.weigh, self.progress = SpanReader(find), weigh, progress
-        models = Path(suffice.__file__).parent / "models"
-        made_by = ("reader",) if weigh is None else ("reader", "gate-standard")
-        self._made_by = [sha256_of(models / name / "manifest.json") for name in made_by]
+        self.reader, self.progress = SpanReader(find), progress
+        self._made_by = sha256_of(Path(suffice.__file__).parent / "models/reader/manifest.json")
         self._path = Path(folder) / "reader-answers.jsonl" if folder is not None else None
         self._known = {} if self._path is None else dict(_load_answers(self._path))
 
@@ -164,16 +140,13 @@ class CachedSpanReader:
 
     def _read(self, question: str, shown: Sequence[Document]) -> tuple[str, float]:
         step = whole_question_step(question)
-        texts = [*self._made_by, question, *(f"{one.title}\0{one.text}" for one in shown)]
+        texts = [self._made_by, question, *(f"{one.title}\0{one.text}" for one in shown)]
         key = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
         if key not in self._known:
             reading = self.reader.read(
                 step.text, step.answer_type, [passage_from_document(one) for one in shown]
             )
-            p = float(reading.score)
-            if self.weigh is not None and reading.answer:
-                p = self.weigh(question, shown, p)
-            self._known[key] = (reading.answer or "", p)
+            self._known[key] = (reading.answer or "", float(reading.score))
             self._keep(key)
         return self._known[key]
 

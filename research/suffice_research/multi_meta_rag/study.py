@@ -44,7 +44,6 @@ from suffice_research.multi_meta_rag.answering import (
     answer_prompt,
     complete_all,
     score_answers,
-    verdict_weigher,
 )
 from suffice_research.multi_meta_rag.fact_recall import FactIndex
 from suffice_research.multi_meta_rag.filter_quality import (
@@ -422,14 +421,11 @@ def _span_reader(
     left_out: list[str], cache: Path | None, progress: Progress | None
 ) -> CachedSpanReader | None:
     try:
-        gate = Gate.load()
-        find = answer_finder(gate)
+        find = answer_finder(Gate.load())
     except (NotReadyError, MissingExtraError) as error:
         left_out.append(f"Left out our reader: {error}.")
         return None
-    if find is None:
-        return None
-    return CachedSpanReader(find, cache, weigh=verdict_weigher(gate), progress=progress)
+    return None if find is None else CachedSpanReader(find, cache, progress=progress)
 
 
 def _answer_by_reader(

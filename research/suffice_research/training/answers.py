@@ -1,15 +1,12 @@
 """How likely the reader's answer is right: `python -m suffice_research.training.answers --data
 DIR` learns it, stores it beside the shipped reader, and evaluates it.
 
-`ask` answers only if the gate says so. So it is learned from lists that a gate passes: those of part
-`stack` with which the gate is trained, retrieved ones and drawn ones. Neither the reader nor the gate
-that judges them knows their questions: a gate is fitted on each half and judges the other half. An
-answer is right with a token F1 of 0.5, as SQuAD counts tokens. Lists are read as `ask` reads them:
-forms and roles are checked. The level from which `ask` answers is chosen on `stack` alone, where each
-source is judged by weights fitted without it: it must hold for unseen kinds of questions.
-
-Figures are for the parts `test` and `unseen`, by the shipped gate. Each question has a list that
-answers it and one that lacks a needed passage; on the second, every answer counts as wrong.
+It is learned from questions in part `stack`, which the reader has not seen, each with a list that
+answers it and one that lacks a needed passage. On the second kind every answer is wrong, a guess.
+An answer is right with a token F1 of 0.5, as SQuAD counts tokens. Lists are read as `ask` reads
+them: forms and roles are checked. Figures are for the parts `test` and `unseen`. The level from
+which `ask` answers is chosen on `stack` alone, where each source is judged by weights fitted
+without it: it must hold for unseen kinds of questions.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ import json
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,16 +28,11 @@ import numpy.typing as npt
 
 from suffice.answering.answer_type import expected_answer_type
 from suffice.answering.ask import AskPolicy
-from suffice.answering.expand import strip_scores
 from suffice.answering.extractive_reader import passage_from_document
 from suffice.answering.span_reader import Fits, SpanReader
-from suffice.datasets.gold import draw_key
 from suffice.evaluation.metrics import ANSWER_METRICS
-from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.searching import RetrievedQuestion
 from suffice.evaluation.worker_pool import worker_pool
-from suffice.gate.gate import FAST, STANDARD, Gate
 from suffice.gate.reader import (
     ANSWER_FILE,
     ANSWER_SIGNS,
@@ -54,25 +46,18 @@ from suffice.gate.reader import (
     _Outputs,
     _Window,
 )
-from suffice.numeric import log_odds, log_odds_array, sigmoid
+from suffice.numeric import sigmoid
 from suffice.storage import new_artefact, open_artefact, write_atomically
-from suffice.types import Action, DocId, Document, FoundAnswer, Hit
+from suffice.types import Document, FoundAnswer
 from suffice_research.training.cases import (
     EVERYDAY,
+    STACK,
     TEST,
     UNSEEN,
     Case,
     Passage,
     load_cases,
 )
-from suffice_research.training.gate import (
-    QUESTIONS,
-    collect_training,
-    fast_of_learned,
-    read_ahead,
-    train_gate,
-)
-from suffice_research.training.gate_data import GateData
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
 __all__ = ["AnsweredList", "draw_lists", "figures", "fit_weights", "main"]
@@ -83,27 +68,21 @@ RIGHT_F1 = 0.5
 BINS = 5
 DIRECTION = Path(__file__).resolve().parents[2] / "direction" / "pairs.jsonl"
 MIN_RIGHT = 0.75  # share of right answers among those given, at the chosen level
+MIN_GIVEN = 5  # answers that a source needs to count in the choice of the level
 LEVELS = np.arange(0.3, 0.96, 0.05)
-# To learn from. FRAMES asks for sums and sentences. PolicyQA's questions name no policy: those that
-# are retrieved are another's.
-LEARNED = (
-    "hotpotqa", "2wikimultihopqa", "musique", "squad2", "strategyqa", "multihop_rag", "everyday",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredList:
-    """A question with hits, its gold answers, the gate's verdict, and the reader's answer."""
+    """A question with hits, its gold answers, and the reader's answer."""
 
     source: str
     question: str
     hits: tuple[Passage, ...]
     gold: tuple[str, ...]  # empty: unanswerable
-    p_complete: float | None = None  # by the gate; None: not judged yet
-    passed: bool = True  # the gate says ANSWER
     answer: str = ""  # none if its form or roles are wrong
     signs: tuple[float, ...] = ()
-    floor: float = 0.0  # minimum probability, before the verdict, if the sentence states the answer
+    floor: float = 0.0  # minimum probability if the sentence states the answer
 
     @property
     def f1(self) -> float:
@@ -141,7 +120,9 @@ def draw_lists(
             others = list(case.distractors[:12])
             others += [pool[n] for n in draw.integers(len(pool), size=LIST_SIZE).tolist()]
             others = [one for one in dict.fromkeys(others) if one not in case.needed]
-            gold = _gold_answers(case)
+            gold = tuple(one.passage.text[one.start : one.end] for one in case.answers)
+            if case.yes is not None:
+                gold = ("yes" if case.yes else "no",)
             lacking = int(draw.integers(len(case.needed))) if case.needed else -1
             for complete in (True, False)[not case.needed :]:
                 kept = [one for n, one in enumerate(case.needed) if complete or n != lacking]
@@ -185,92 +166,29 @@ class KeptReader(Reader):
         return said
 
 
-_OPENED: list[tuple[Reader, Gate]] = []
+_READER: list[Reader] = []
 
 
 def _open(folder: Path, readings: Path | None) -> None:
-    reader = KeptReader(folder, readings) if readings else Reader(folder, threads=1)
-    gate = Gate.load()
-    _OPENED.append((reader, replace(gate, encoders=replace(gate.encoders, reader=reader))))
+    _READER.append(KeptReader(folder, readings) if readings else Reader(folder, threads=1))
 
 
 def _read(one: AnsweredList) -> AnsweredList:
-    """The list with the reader's answer, and with the shipped gate's verdict if it has none."""
     signs: list[float] = []
-    ((reader, gate),) = _OPENED
-    documents = {
-        str(at): Document(str(at), hit.text, title=hit.title) for at, hit in enumerate(one.hits)
-    }
-    if one.p_complete is None:
-        one = _with_verdict(one, gate, tuple(map(Hit, documents)), documents)
 
     def find(question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits) -> FoundAnswer:
-        found, numbers = reader.best_answer(question, titles, texts, fits)
+        found, numbers = _READER[0].best_answer(question, titles, texts, fits)
         if not signs:  # keep those of the first call, the answer
             signs[:] = numbers.tolist()
         return found  # with probability 0: the reading adds the floor
 
-    passages = [passage_from_document(document) for document in documents.values()]
+    passages = [
+        passage_from_document(Document(str(at), hit.text, title=hit.title))
+        for at, hit in enumerate(one.hits)
+    ]
     reading = SpanReader(find).read(one.question, expected_answer_type(one.question), passages)
-    said = signs[:-1] or [0.0] * (len(ANSWER_SIGNS) - 1)  # none if a rule says yes or no
-    said.append(log_odds(one.p_complete or 0.0))
-    return replace(one, answer=reading.answer or "", signs=tuple(said), floor=float(reading.score))
-
-
-def _with_verdict(
-    one: AnsweredList, gate: Gate, hits: Sequence[Hit], documents: Mapping[DocId, Document]
-) -> AnsweredList:
-    verdict = gate.check(one.question, hits, documents=documents, explain=False)
-    return replace(one, p_complete=verdict.p_complete, passed=verdict.action is Action.ANSWER)
-
-
-def judged_lists(
-    cases: Sequence[Case], args: argparse.Namespace, say: ProgressLog
-) -> list[AnsweredList]:
-    """Lists of part `stack` with which the gate is trained, each judged by a gate fitted on the
-    other half of the articles.
-    """
-    reader = CachedReader(Reader(args.reader), args.gate_readings, progress=say.progress)
-    data = GateData(args.data, say=say)
-    training = collect_training(data, STANDARD)
-    fast = fast_of_learned(data, questions=QUESTIONS[FAST])
-    read_ahead(reader, *training.values())
-    case_of = {case.question: case for case in cases}
-    halves: list[dict[str, list[RetrievedQuestion]]] = [{}, {}]
-    for name, members in training.items():
-        for one in members:
-            case = case_of.get(one.question.text)
-            group = one.question.text if case is None else case.group
-            at = draw_key(SEED, f"half\0{group}")[0] % 2
-            halves[at].setdefault(name, []).append(one)
-    found = []
-    for half, other in (halves, halves[::-1]):
-        gate = train_gate(other, reader=reader, fast=fast)
-        say("fitted a gate on one half")
-        for name in LEARNED:
-            drawn = list(dict.fromkeys(one.question.text for one in half.get(name, ())))
-            chosen = {*drawn[: args.questions // 2]}
-            for one in half.get(name, ()):
-                case = case_of.get(one.question.text)
-                gold = () if case is None else _gold_answers(case)
-                if one.gold.answer is not None:
-                    gold = (one.gold.answer,)
-                # Without gold, it must be unanswerable: some answers are in no passage.
-                if one.question.text in chosen and (gold or (case and not case.needed)):
-                    hits, documents = strip_scores(one.evidence.hits), one.evidence.documents
-                    held = tuple(
-                        Passage(documents[hit.doc_id].title, documents[hit.doc_id].text)
-                        for hit in hits
-                    )
-                    listed = AnsweredList(name, one.question.text, held, gold)
-                    found.append(_with_verdict(listed, gate, hits, documents))
-    return found
-
-
-def _gold_answers(case: Case) -> tuple[str, ...]:
-    if case.yes is not None:
-        return ("yes" if case.yes else "no",)
-    return tuple(one.passage.text[one.start : one.end] for one in case.answers)
+    said = tuple(signs) or (0.0,) * len(ANSWER_SIGNS)  # none if a rule says yes or no
+    return replace(one, answer=reading.answer or "", signs=said, floor=float(reading.score))
 
 
 def read_lists(
@@ -288,31 +206,23 @@ def read_lists(
 
 
 def fit_weights(lists: Sequence[AnsweredList]) -> Floats:
-    """Weights of ANSWER_SIGNS, by logistic regression, from the lists that the gate passes."""
+    """Weights of ANSWER_SIGNS, by logistic regression; all sources weigh the same."""
     from sklearn.linear_model import LogisticRegression
 
-    lists = [one for one in lists if one.answer and one.passed]
+    lists = [one for one in lists if one.answer]
     signs = np.array([one.signs for one in lists])
     right = np.array([one.right for one in lists])
+    names, at = np.unique([one.source for one in lists], return_inverse=True)
+    share = 1 / np.bincount(at)[at]
     model = LogisticRegression(C=10.0, fit_intercept=False, max_iter=1000)
-    model.fit(signs, right, sample_weight=_shares(lists) * len(lists))
+    model.fit(signs, right, sample_weight=share * len(lists) / len(names))
     return np.asarray(model.coef_[0])
 
 
-def _shares(lists: Sequence[AnsweredList]) -> Floats:
-    """The weight of each list: all sources weigh the same."""
-    names, at = np.unique([one.source for one in lists], return_inverse=True)
-    return np.asarray(1 / np.bincount(at)[at] / len(names))
-
-
 def probabilities(lists: Sequence[AnsweredList], weights: Floats) -> Floats:
-    """As `ask` counts: the floor is for an undecided gate, and then its verdict counts."""
-    signs = np.array([one.signs for one in lists])
-    undecided = np.maximum(
-        sigmoid(signs[:, :-1] @ weights[:-1]), np.array([one.floor for one in lists])
-    )
-    p = sigmoid(log_odds_array(undecided) + weights[-1] * signs[:, -1])
-    return np.where([bool(one.answer) for one in lists], p, 0.0)
+    p = sigmoid(np.array([one.signs for one in lists]) @ weights)
+    floor = np.array([one.floor for one in lists])
+    return np.where([bool(one.answer) for one in lists], np.maximum(p, floor), 0.0)
 
 
 def left_out_probabilities(lists: Sequence[AnsweredList]) -> Floats:
@@ -327,51 +237,53 @@ def left_out_probabilities(lists: Sequence[AnsweredList]) -> Floats:
 
 
 def choose_level(lists: Sequence[AnsweredList], p: Floats) -> float:
-    """The lowest level from which enough of the given answers are right, with a standard error to
-    spare, over all sources, each of which weighs the same. For each source alone it would be 0.85,
-    where hardly any is given.
+    """The lowest level from which enough of the given answers are right: in every source with
+    enough answers, and over all lists, of which half lack something, with a margin of one standard
+    error.
     """
-    right = np.array([one.right for one in lists])
-    passed = np.array([one.passed for one in lists])
-    shares = _shares(lists)
+    right, sources = np.array([one.right for one in lists]), np.array([one.source for one in lists])
     for level in LEVELS:
-        given = passed & (p >= level)
-        if not given.any():
-            break
-        mine = shares[given] / shares[given].sum()
-        share = float(right[given] @ mine)
-        if share - (share * (1 - share) * (mine**2).sum()) ** 0.5 >= MIN_RIGHT:
+        given = p >= level
+        share = right[given].mean() if given.any() else 1.0
+        worst = min(
+            (
+                right[given & (sources == name)].mean()
+                for name in np.unique(sources)
+                if (given & (sources == name)).sum() >= MIN_GIVEN
+            ),
+            default=1.0,
+        )
+        error = np.sqrt(share * (1 - share) / max(given.sum(), 1))
+        if min(share - error, worst) >= MIN_RIGHT:
             return round(float(level), 2)
     return round(float(LEVELS[-1]), 2)
 
 
 def figures(lists: Sequence[AnsweredList], p: Floats, level: float) -> dict[str, Any]:
-    """Figures by source, and the calibration of the probability where the gate says ANSWER."""
+    """Figures by source, and the calibration of the probability."""
     rows = {}
-    answered = [one.passed and p[n] >= level for n, one in enumerate(lists)]
     for name in dict.fromkeys(one.source for one in lists):
         at = [n for n, one in enumerate(lists) if one.source == name]
         whole = [n for n in at if lists[n].gold]
         rest = [n for n in at if not lists[n].gold]
-        given = [n for n in at if answered[n]]
+        given = [n for n in at if p[n] >= level]
         rows[name] = {
             "questions": len(whole),
             "incomplete": len(rest),
-            "passed": _mean(lists[n].passed for n in whole),
             "em": _mean(lists[n].exact for n in whole),
             "f1": _mean(lists[n].f1 for n in whole),
             "right": _mean(lists[n].right for n in whole),
-            "answered": _mean(answered[n] for n in whole),
-            "abstained": _mean(not answered[n] for n in rest),
+            "answered": _mean(p[n] >= level for n in whole),
+            "abstained": _mean(p[n] < level for n in rest),
             "right of given": _mean(lists[n].right for n in given),
             "given": len(given),
             "handled": _mean(
-                lists[n].right and answered[n] if lists[n].gold else not answered[n] for n in at
+                lists[n].right and p[n] >= level if lists[n].gold else p[n] < level for n in at
             ),
         }
-    counted = np.array([one.passed and bool(one.answer) for one in lists])
-    right, p = np.array([one.right for one in lists])[counted], p[counted]
-    bins = np.clip(np.digitize(p, np.linspace(0, 1, BINS + 1)) - 1, 0, BINS - 1)
+    edges = np.linspace(0, 1, BINS + 1)
+    bins = np.clip(np.digitize(p, edges) - 1, 0, BINS - 1)
+    right = np.array([one.right for one in lists])
     reliability = [
         {
             "lists": int((bins == n).sum()),
@@ -432,9 +344,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--readings", type=Path, help="keep here what the reader says, and reuse it"
     )
-    parser.add_argument(
-        "--gate-readings", type=Path, help="the file of `suffice_research.training.gate --readings`"
-    )
     parser.add_argument("--workers", type=int, help="processes; one for each core unless told")
     args = parser.parse_args(arguments)
     return exit_code(lambda: _run(args, ProgressLog()))
@@ -444,8 +353,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     cases = load_cases(args.data, [EVERYDAY])
     level, left_out = args.level, {}
     if not args.study_only:
-        judged = [one for one in judged_lists(cases, args, say) if one.passed]
-        learned = read_lists(judged, args, say)
+        learned = read_lists([*draw_lists(cases, (STACK,), args.questions)], args, say)
         fitted = fit_weights(learned)
         save_weights(fitted, args.reader)
         p = left_out_probabilities(learned)

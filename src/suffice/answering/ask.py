@@ -32,7 +32,7 @@ from suffice.answering.plan import (
 )
 from suffice.answering.planner import ExemplarBank, make_plan, refine_step
 from suffice.answering.review import NO_REVIEW, review
-from suffice.answering.span_reader import AnswerWeigher, FindAnswer, SpanReader, answer_finder
+from suffice.answering.span_reader import FindAnswer, SpanReader, answer_finder
 from suffice.answering.step import (
     DocumentSource,
     EvidenceCache,
@@ -81,11 +81,7 @@ class AskPolicy:
     max_passage_chars: int = 6000  # shown to the model at once
     repair_below: float = 0.6  # confidence below which a step is repaired
     min_confidence: float = 0.3  # needed to answer, if rules or a model read
-    # Needed to answer, if the gate's reader reads: how likely the answer is right, now that the
-    # gate has said ANSWER. The lowest at which three quarters of the answers given were right with
-    # a standard error to spare, over sources of part `stack`, each left out of the fit:
-    # suffice_research.training.answers.
-    min_probability: float = 0.75
+    min_probability: float = 0.7  # needed to answer, if the gate's reader reads: P(answer is right)
     max_repairs: int = 1  # per step
     require_attribution: bool = True  # answer only what the cited sentences state
     use_gate: bool = True  # answer only if the gate agrees
@@ -398,8 +394,6 @@ class _AskRun:
     def finish(self, verdict: Verdict | None) -> Trace:
         """Answer if the gate agrees and the last step is sure; otherwise name what is missing."""
         self.meter.elapsed()
-        if verdict is not None:
-            self._weigh_answers(verdict)
         final = final_step(self.latest, len(self.plan.steps), self.policy.min_probability)
         missing: list[str] = []
         found_nothing = not self.question_hits and not any(step.hits for step in self.steps)
@@ -434,17 +428,6 @@ class _AskRun:
         if self.on_update is not None:
             self.on_update(trace)
         return trace
-
-    def _weigh_answers(self, verdict: Verdict) -> None:
-        """Count the verdict in how likely the reader's answers are right."""
-        if not isinstance(self.gate, AnswerWeigher):
-            return
-        for at, step in enumerate(self.steps):
-            judged = step.review if step is self.latest.get(step.number) else None
-            if judged is not None and judged.by == SpanReader.name:
-                p = self.gate.weigh_answer(judged.confidence, verdict.p_complete)
-                step = replace(step, review=replace(judged, confidence=p))
-                self.steps[at] = self.latest[step.number] = step
 
     def _is_trusted(self, judged: Review | None) -> bool:
         if judged is None:

@@ -1,10 +1,10 @@
 """The reader that uses the gate's transformer to find the part of the passages that answers.
 
-Its score is the probability that the answer is right if the gate is undecided, learned from
-questions it had not seen. An answer of the wrong form (a number where a person is asked for) is
-rejected, and so is one that its sentence contradicts (`roles`). If the question offers two choices,
-the answer is one of them. For a date or a number, the reader also searches the other documents: if
-one states another value as clearly, both are cited, and the review reports a contradiction.
+Its score is the probability that the answer is right, learned from questions it had not seen. An
+answer of the wrong form (a number where a person is asked for) is rejected, and so is one that its
+sentence contradicts (`roles`). If the question offers two choices, the answer is one of them. For a
+date or a number, the reader also searches the other documents: if one states another value as
+clearly, both are cited, and the review reports a contradiction.
 """
 
 from __future__ import annotations
@@ -52,13 +52,6 @@ class AnswerFinder(Protocol):
     def find_answer(
         self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
     ) -> FoundAnswer | None: ...
-
-
-@runtime_checkable
-class AnswerWeigher(Protocol):
-    """A gate whose verdict counts in how likely an answer is right."""
-
-    def weigh_answer(self, p: float, p_complete: float) -> float: ...
 
 
 def answer_finder(gate: object) -> FindAnswer | None:

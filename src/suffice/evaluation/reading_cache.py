@@ -59,9 +59,6 @@ class CachedReader(Reader):
     ) -> FoundAnswer:
         return self._reader.answer(question, titles, texts, fits)
 
-    def weigh_answer(self, p: float, p_complete: float) -> float:
-        return self._reader.weigh_answer(p, p_complete)
-
     def read_all(self, examples: Iterable[LabelledQuestion], *, k: int) -> None:
         """Read the first `k` hits of each example in advance, with one process per core."""
         wanted, words = {}, WordTable.load()

@@ -338,15 +338,10 @@ class Gate:
         fits: Callable[[str], bool] = bool,
     ) -> FoundAnswer | None:
         """The answer to the question in these texts, preferably one that `fits`; None if the gate
-        has no reader. Its probability is for p_complete 0.5: `weigh_answer` counts the verdict.
+        has no reader.
         """
         reader = self.encoders.reader
         return None if reader is None else reader.answer(question, titles, texts, fits)
-
-    def weigh_answer(self, p: float, p_complete: float) -> float:
-        """How likely an answer is right, from `find_answer` and from the verdict on its texts."""
-        reader = self.encoders.reader
-        return p if reader is None else reader.weigh_answer(p, p_complete)
 
     def drift(self, recent: Iterable[Pair], *, documents: DocumentMap | None = None) -> Drift:
         """How far recent (question, hits) are from those at fit time; whether to recalibrate."""

@@ -46,10 +46,9 @@ KEPT_WINDOWS = 128
 ANSWER_FILE = "answers.json"  # in the reader's folder
 # Inputs for the probability that an answer is right: 1, the log-odds that there is an answer, those
 # of this answer among all, those that the set is complete, whether it is yes or no, its number of
-# words (long answers are cut wrongly more often), its lead over the next answer, and the gate's
-# log-odds that the set is complete: 0 until it has judged the set, `Reader.weigh_answer` adds them.
+# words (long answers are cut wrongly more often), and its lead over the next answer.
 ANSWER_SIGNS = (
-    "constant", "some answer", "this answer", "complete", "yes or no", "log words", "lead", "gate",
+    "constant", "some answer", "this answer", "complete", "yes or no", "log words", "lead",
 )  # fmt: skip
 MIN_LEAD = 0.001  # lower limit of the likelihoods whose ratio is the lead
 ANSWER_TOKENS = 30  # of an answer, at most
@@ -164,16 +163,12 @@ class Reader:
         self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
     ) -> FoundAnswer:
         """The best answer to the question in these hits, preferably one that `fits`, and the
-        probability that it is right if the gate is undecided about the hits.
+        probability that it is right.
         """
         found, signs = self.best_answer(question, titles, texts, fits)
         if not found.text:
             return found
         return replace(found, p=float(sigmoid(np.array(self.answer_weights @ signs))))
-
-    def weigh_answer(self, p: float, p_complete: float) -> float:
-        """The probability of an answer, now that the gate has judged its hits."""
-        return float(sigmoid(log_odds(p) + self.answer_weights[-1] * log_odds(p_complete)))
 
     def best_answer(
         self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
@@ -195,7 +190,7 @@ class Reader:
             slot, (start, end) = _best_evidence(windows, outputs.evidence, head, len(parts))
         signs = [1.0, log_odds(1 - nothing), log_odds(p), outputs.complete, float(said)]
         signs.append(float(np.log(max(len(text.split()), 1))))
-        signs += [float(np.log((p + MIN_LEAD) / (second + MIN_LEAD))), 0.0]
+        signs.append(float(np.log((p + MIN_LEAD) / (second + MIN_LEAD))))
         at = hits.index(chosen[slot])
         return FoundAnswer(text, at, max(start, 0), max(end, 0), 0.0), np.array(signs)
 
