@@ -281,7 +281,7 @@ def train(work: Path, *, until: float, only: Sequence[str] = ()) -> list[str]:
     from suffice_research.training import scorer
 
     trainer = _Trainer(work, scorer)
-    started, last, left = time.monotonic(), 0.0, []
+    started, last, left = time.monotonic(), 0.0, list[str]()
     for without in scorer_names():
         name = scorer_name(without)
         if (work / "scorers" / f"{name}.npz").is_file() or (only and name not in only):
