@@ -73,11 +73,11 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
     ),
     "suffice.gate.reader": (
         ("d30e7e4c237f",), "46c0e275bdec",
-        "the verdict counted in answers for some hours; these runs give none",
+        "then it also weighed answers, which was taken back; these runs give none",
     ),
     "suffice.evaluation.reading_cache": (
         ("be410398f5c3",), "6d1598f95d3a",
-        "the verdict counted in answers for some hours; these runs give none",
+        "then it also weighed answers, which was taken back; these runs give none",
     ),
     "suffice.gate.familiarity": (
         ("adb563b0271c",), "0f625baddc74",
