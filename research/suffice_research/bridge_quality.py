@@ -35,7 +35,7 @@ from suffice.numeric import log_odds_array
 from suffice.protocols import Encoder, Retriever, Store
 from suffice.retrieval.bridge import BridgeRetriever, Ranker
 from suffice.retrieval.builtin import DEFAULT_ENCODER
-from suffice.retrieval.candidate_pool import BASE_FEATURES, CandidatePool, Feature
+from suffice.retrieval.candidate_pool import TITLED_FEATURES, CandidatePool, Feature
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
@@ -59,12 +59,12 @@ MAX_CHARACTERS = 2_000  # read per text: certainly more than its tokens
 MAX_LOG_ODDS = 15
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'(]?[A-Z0-9])")
 
-READ_FIRST, READ_AGAIN = 20, (5, 3, 2, 2)  # candidates to read with none, one, two ... held
+READ_FIRST, READ_AGAIN = 16, (6, 4, 3, 2)  # candidates to read with none, one, two ... held
 LEAST_P = 3e-7  # log-odds of 15
 UNREAD = -20.0  # below every log-odds, so that trees can tell it from scores
 
 QUALITY_FEATURES = (
-    *BASE_FEATURES,
+    *TITLED_FEATURES,
     Feature("alone", "The scorer's log-odds with nothing held.", 1),
     Feature("now", "The scorer's log-odds given what is held.", 1),
     Feature("alone_behind", "How far `alone` is behind the best candidate not held.", -1),
@@ -99,8 +99,7 @@ class QualityBridgeRetriever(BridgeRetriever):
         again: int | Sequence[int] = READ_AGAIN,
         **options: Any,
     ) -> None:
-        # The settings the reader was fitted with: it was not trained on queries from documents.
-        pool: dict[str, Any] = {"hops": 3, "expanded": 10, "asks": False}
+        pool: dict[str, Any] = {"hops": 3, "expanded": 10}  # as the reader was fitted
         super().__init__(store, encoder, links, ranker, **pool | options)
         rounds = [again] if isinstance(again, int) else list(again)
         if first < 1 or min(rounds, default=-1) < 0:
@@ -109,7 +108,7 @@ class QualityBridgeRetriever(BridgeRetriever):
         self._alone: WeakKeyDictionary[CandidatePool, Floats] = WeakKeyDictionary()
 
     def rank(self, pools: Sequence[CandidatePool]) -> list[Floats]:
-        features = [pool.features()[:, : len(BASE_FEATURES)] for pool in pools]
+        features = [pool.features()[:, : len(TITLED_FEATURES)] for pool in pools]
         unread = [np.full(len(pool), UNREAD) for pool in pools]
         guess = self._rank_read(pools, features, unread)
         counts = [read_count(len(pool.held), self.first, self.again) for pool in pools]

@@ -87,7 +87,7 @@ def build_collection(
         question_ids=[one.question.question_id for one in examples],
         gold=[one.gold.doc_ids for one in examples],
         pools=pools,
-        documents=documents,
+        store=MemoryStore(documents),
         places={doc_id: at for at, doc_id in enumerate(ids)},
         links=links,
     )

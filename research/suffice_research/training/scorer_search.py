@@ -1,7 +1,7 @@
 """Searches of many questions at a time with a set scorer and a reader, as `bridge-quality` does one
 by one, and the states along them that a reader learns from.
 
-It needs neither a store nor an encoder: a `Collection` holds the pools of its questions.
+It needs no encoder: a `Collection` holds the pools of its questions.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy.typing as npt
 
 from suffice.numeric import log_odds_array
 from suffice.retrieval.bridge import WeightedRanker
-from suffice.retrieval.candidate_pool import BASE_FEATURES, FEATURES, CandidatePool
+from suffice.retrieval.candidate_pool import FEATURES, TITLED_FEATURES, CandidatePool
 from suffice.retrieval.corpus import searchable_text
+from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import NameLinks
-from suffice.types import DocId, Document
+from suffice.types import DocId
 from suffice_research.bridge_quality import (
     LEAST_P,
     MAX_LOG_ODDS,
@@ -47,16 +48,6 @@ Score = Callable[[Sequence[TokenPair]], Floats]  # pairs -> log-odds
 Rank = Callable[[Floats], Floats]  # rows -> p
 
 
-class _Lookup:
-    """As much of a store as adding links to a pool needs."""
-
-    def __init__(self, documents: Sequence[Document]) -> None:
-        self._documents = {one.doc_id: one for one in documents}
-
-    def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
-        return [self._documents.get(one) for one in doc_ids]
-
-
 class Unasked:
     """An encoder and a scorer that nobody asks."""
 
@@ -78,15 +69,15 @@ class Collection:
     question_ids: list[str]
     gold: list[frozenset[str]]
     pools: list[CandidatePool]
-    documents: list[Document]
+    store: MemoryStore  # without vectors, which nothing after this needs
     places: dict[DocId, int]  # in the corpus
     links: NameLinks
 
     @cached_property
     def bridge(self) -> QualityBridgeRetriever:
-        store: Any = _Lookup(self.documents)
-        ranker, unasked = WeightedRanker(), Unasked()
-        return QualityBridgeRetriever(store, unasked, self.links, ranker, scorer=unasked, hops=HOPS)
+        links, unasked = self.links, Unasked()
+        ranker = WeightedRanker()
+        return QualityBridgeRetriever(self.store, unasked, links, ranker, scorer=unasked, hops=HOPS)
 
     def some(self, positions: Sequence[int]) -> Collection:
         """The same with some of the questions."""
@@ -130,7 +121,7 @@ def folds(questions: Sequence[ScorerQuestion], *, seed: int = 42) -> npt.NDArray
 def hand_rank(rows: Floats) -> Floats:
     """The ranker with weights set by hand, over the bridge's features alone."""
     known = np.zeros((len(rows), len(FEATURES)))
-    known[:, : len(BASE_FEATURES)] = rows[:, : len(BASE_FEATURES)]
+    known[:, : len(TITLED_FEATURES)] = rows[:, : len(TITLED_FEATURES)]
     return WeightedRanker().p(known)
 
 
@@ -157,8 +148,8 @@ def search(
     alone: list[Floats] = [np.zeros(0) for _ in pools]
     for step in range(CHOICES):
         if 0 < step <= HOPS:
-            one.bridge.expand(pools, None, [pool.held[-1:] for pool in pools])
-        features = [pool.features()[:, : len(BASE_FEATURES)] for pool in pools]
+            one.bridge.follow(pools)
+        features = [pool.features()[:, : len(TITLED_FEATURES)] for pool in pools]
         alone = [
             np.concatenate([was, np.full(len(pool) - len(was), UNREAD)])
             for was, pool in zip(alone, pools)
@@ -207,9 +198,10 @@ def _number(text: str, seed: int) -> int:
 
 
 def _fresh(pool: CandidatePool) -> CandidatePool:
+    """A pool to search in, which leaves nothing behind in this one: paths with gold must not."""
     new = copy.copy(pool)
     for name, value in vars(new).items():
-        if isinstance(value, list | dict | set):
+        if isinstance(value, list | dict | set | np.ndarray):
             setattr(new, name, copy.copy(value))
     return new
 

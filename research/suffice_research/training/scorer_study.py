@@ -610,6 +610,7 @@ def _judge(work: Path, group: tuple[str, str], scorer: str, tree: Path, makes: P
 def read(work: Path, *, workers: int, until: float) -> int:
     for one in collections(work):
         LOADED[one.name] = one
+        one.store.search_text(["index it"], k=1)
     gc.freeze()  # workers then share its memory
     return run_tasks(search_tasks(work), workers, until)
 
