@@ -27,7 +27,6 @@ from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.storage import sha256_of, write_atomically
 from suffice_research import CACHING_STUDIES, STUDY_NAMES
-from suffice_research.training.bridge_study import NEAR
 from suffice_research.training.sources import SOURCES
 
 
@@ -122,11 +121,10 @@ def count_bridge_gold(data: Path) -> None:
             for key in ("folds", "left_out")
         ]
         row: list[Cell] = [name, len(gold)]
-        for metric, floor in zip(models.METRICS, models.BRIDGE_FLOORS[name]):
-            folds, left_out = (interval(one, f"{metric}@5", seed=models.SEED) for one in judged)
+        for metric, floors in zip(models.METRICS, models.BRIDGE_FLOORS[name]):
             row += [
-                WithPublished(folds, floor),
-                WithPublished(left_out, None if folds.value is None else folds.value - NEAR),
+                WithPublished(interval(one, f"{metric}@5", seed=models.SEED), floor)
+                for one, floor in zip(judged, floors)
             ]
         rows.append(tuple(row))
     columns = (

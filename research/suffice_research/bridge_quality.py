@@ -346,9 +346,9 @@ def bridge_quality(
     """The bridge retriever that reads its best candidates before each choice.
 
     It reads `first` candidates at the start and `again` in every later round; a sequence gives the
-    number with one, two, three ... held. The published figures used `first=16, again=6`. The
-    encoder's `near` nearest documents join the pool. The store's vectors must be the encoder's, and
-    not static ones: the reader was fitted with bge-small's.
+    number with one, two, three ... held. The encoder's `near` nearest documents join the pool. The
+    store's vectors must be the encoder's, and not static ones: the reader was fitted with
+    bge-small's.
     """
     scorer, is_default = scorer or OnnxSetScorer(threads=threads), scorer is None
     opened = encoder if isinstance(encoder, Encoder) else open_encoder(encoder)

@@ -75,9 +75,9 @@ def test_the_order_of_the_candidates_and_the_batch_do_not_matter(scorer: OnnxSet
     there = scorer.log_odds(QUESTION, [], [FILM, DIRECTOR, RIVER])
     back = scorer.log_odds(QUESTION, [], [RIVER, DIRECTOR, FILM])[::-1]
     assert there.tolist() == back.tolist()
-    # Activations are quantised batch by batch, so that the last digits may differ.
+    # Activations are quantised batch by batch, so that scores differ by rounding.
     together = OnnxSetScorer(batch=3).log_odds(QUESTION, [], [FILM, DIRECTOR, RIVER])
-    assert np.abs(there - together).max() < 0.5
+    assert np.abs(there - together).max() < 1
     assert there.argsort().tolist() == together.argsort().tolist()
 
 
@@ -198,7 +198,7 @@ def test_the_bridge_chooses_what_the_scorer_wants_in_turn() -> None:
 
 
 def test_fewer_are_read_the_more_is_held_unless_every_round_is_to_read_as_many() -> None:
-    assert [read_count(held) for held in range(7)] == [20, 5, 3, 2, 2, 2, 2]
+    assert [read_count(held) for held in range(7)] == [16, 6, 4, 3, 2, 2, 2]
     assert [read_count(held, first=16, again=6) for held in range(4)] == [16, 6, 6, 6]
     store = village()
     for wrong in (-1, (), (3, -1)):

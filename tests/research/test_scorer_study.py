@@ -215,7 +215,7 @@ def one_village() -> Collection:
         ["q"],
         [frozenset({"d0", "d1"})],
         bridge.build_pools([QUESTION]),
-        documents,
+        store,
         {one.doc_id: at for at, one in enumerate(documents)},
         name_links(store.documents),
     )
@@ -242,6 +242,18 @@ def test_states_along_a_path_have_needed_candidates_and_the_same_again() -> None
     assert needed.any()
     assert not needed.all()
     assert (rows == made[1][0]).all()
+
+
+def test_a_search_along_gold_leaves_nothing_in_the_pools() -> None:
+    one = one_village()
+    (pool,) = one.pools
+    pool.features()  # fills what it computes once
+    before = {
+        name: value.copy() for name, value in vars(pool).items() if isinstance(value, np.ndarray)
+    }
+    search(one, ByTitle(), None, hand_rank, oracle=1.0, states=States([], []))
+    assert pool.held == []
+    assert all(np.array_equal(getattr(pool, name), value) for name, value in before.items())
 
 
 def test_a_text_without_a_vector_is_an_error_not_a_wrong_vector() -> None:

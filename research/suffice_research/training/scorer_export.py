@@ -79,12 +79,12 @@ def _layer(
 
 
 def to_onnx(model: torch.nn.Module, path: Path) -> None:
-    """Write the model in float32."""
+    """Write the model in float32, whatever precision it runs in here."""
     some = torch.ones(2, 16, dtype=torch.long)
     axes = {name: {0: "pairs", 1: "tokens"} for name in INPUTS} | {"logits": {0: "pairs"}}
     names = {"input_names": list(INPUTS), "output_names": ["logits"], "dynamic_axes": axes}
     torch.onnx.export(
-        _Logits(model.cpu().eval()),
+        _Logits(model.cpu().float().eval()),
         (some, some, some),
         str(path),
         opset_version=17,
