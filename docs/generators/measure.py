@@ -27,6 +27,7 @@ from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.storage import sha256_of, write_atomically
 from suffice_research import CACHING_STUDIES, STUDY_NAMES
+from suffice_research.training.scorer_data import FURTHER
 from suffice_research.training.sources import SOURCES
 
 
@@ -110,6 +111,7 @@ def count_bridge_gold(data: Path) -> None:
         if one.name in models.BRIDGE_SETS
         for file in one.files.values()
     }
+    files |= {file: sha256_of(data / file) for file, _ in FURTHER.values()}
     for name in models.BRIDGE_SETS:
         kept = held["sets"][name]
         found = load(name, data / name)
