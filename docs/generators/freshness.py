@@ -247,8 +247,8 @@ def freshness_line(
         return f"{start}: at commit {commit[:8]}, of unknown age: this clone does not have it."
     if not changed:
         names = ", ".join(f"`{one}`" for one in reviewed_since(commit, module))
-        but = f" Changes in {names} have no effect on it (reasons: `{HERE}`)." if names else ""
-        return f"{start}: at commit {commit[:8]}; nothing that it runs has changed since.{but}"
+        told = f"only {names}, with no effect on it (reasons: `{HERE}`)" if names else "nothing"
+        return f"{start}: at commit {commit[:8]}. Of what it runs, {told} has changed since."
     named = ", ".join(f"`{one}`" for one in changed[:MAX_NAMED])
     more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
     return f"{start}: at commit {commit[:8]}, **older than the code**: {named}{more} changed since."

@@ -534,8 +534,8 @@ needed next. In `research/suffice_research/models/bridge-scorer` ({_size(SCORER)
 
     python -m suffice_research.training.scorer_prepare --data $DATA --vectors VECTORS
     python -m suffice_research.training.scorer_study states --data $DATA --vectors VECTORS --work WORK    # WORK/base: the base and its tokenizer
-    python -m suffice_research.training.scorer_study train --work WORK    # beside it: scorer_study read --work WORK
-    python -m suffice_research.training.scorer_study record --work WORK --out DIR
+    python -m suffice_research.training.scorer_study train --work WORK    # beside it: scorer_study read --data $DATA --vectors VECTORS --work WORK
+    python -m suffice_research.training.scorer_study record --data $DATA --work WORK --out DIR
     python -m suffice_research.training.scorer_export DIR/weights.npz --base WORK/base/model.onnx --tokenizer WORK/base/tokenizer.json --reader DIR/reader.onnx
 
 trains a similar one on a GPU, though not the same bytes ([decision 18](../decisions/0018-set-scorer.md) explains why). Base:

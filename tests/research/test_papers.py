@@ -231,7 +231,7 @@ def test_a_run_is_as_old_as_the_models_that_it_loads(monkeypatch: pytest.MonkeyP
         one.name: freshness_line([one.name], "0" * 40, one.module, one.models)
         for one in STORED_RUNS
     }
-    assert ages["study-magaf"].endswith("nothing that it runs has changed since.")
+    assert ages["study-magaf"].endswith("Of what it runs, nothing has changed since.")
     assert ages["answers"].endswith("**older than the code**: `models/reader` changed since.")
     now = (ROOT / "src" / "suffice" / "models" / "reader" / "manifest.json").read_text("utf-8")
     weights = json.loads(now)["files"]["answers.json"]

@@ -55,7 +55,7 @@ __all__ = ["main", "untitled_study"]
 LEARNED: Mapping[str, int] = {"hotpotqa": 550, "2wikimultihopqa": 550, "musique": 550}
 LEARNED_EVERYDAY = 2500
 # Other questions, per data set: the same ones, however many it learns from.
-JUDGED_FROM, JUDGED, JUDGED_EVERYDAY = 250, 150, 400
+JUDGED_FROM, JUDGED = 250, 150
 BEST, OTHERS = 24, 6  # candidates per state: fewer than with titles, so that a study takes minutes
 DEPTH = 5
 ABOVE_HYBRID = 0.10  # minimum gain in complete@5 on everyday questions
@@ -96,7 +96,7 @@ def _run(args: argparse.Namespace) -> None:
     sources = chosen_sources(args.only, LEARNED)
     encoder = ENCODERS.get(DEFAULT_ENCODER)()
 
-    def drawn(dataset: Dataset, most: int) -> BridgeQuestions:
+    def drawn(dataset: Dataset, most: int | None = None) -> BridgeQuestions:
         return bridge_questions(dataset, encoder, limit=most, seed=args.seed)
 
     judged: list[BridgeQuestions] = []
@@ -122,7 +122,7 @@ def _run(args: argparse.Namespace) -> None:
     ranker.save(args.out, card=card, seed=args.seed)
     say(f"ranker at {args.out}")
     if args.study:
-        everyday = drawn(everyday_judged(EVERYDAY_FOLDER), JUDGED_EVERYDAY)
+        everyday = drawn(everyday_judged(EVERYDAY_FOLDER))
         made = untitled_study(ranker, judged, everyday, card=card, seed=args.seed, say=say)
         say(f"study at {made.save(args.study)}")
 

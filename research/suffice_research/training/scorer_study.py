@@ -14,7 +14,7 @@ that rank a question have not seen its part either. Searches read as many candid
 The steps, each of which resumes where it stopped and keeps everything under `--work`:
 
     check     what the machine has and how fast it trains (only this one needs no other)
-    states    candidates of every question (from vectors of `scorer_prepare`), and states as tokens
+    states    states of every question as tokens (candidates come from vectors of `scorer_prepare`)
     train     teachers and students: needs a GPU
     read      searches and trees, as soon as their scorers are there: needs a GPU and many cores
     record    the held documents, the weights and the reader, for `scorer_figures`, `scorer_export`
@@ -29,7 +29,6 @@ import gc
 import itertools
 import json
 import os
-import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,9 +42,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.datasets import load
 from suffice.evaluation.result_files import source_commit
+from suffice.gate.trees import trees_to_onnx
 from suffice.storage import write_atomically
-from suffice_research.bridge_quality import READ_AGAIN, READ_FIRST, PairTokenizer
+from suffice.storage.artefacts import OnnxTrees
+from suffice_research.bridge_quality import (
+    QUALITY_FEATURES,
+    READ_AGAIN,
+    READ_FIRST,
+    PairTokenizer,
+)
 from suffice_research.training.scorer_data import (
     FURTHER,
     PackedStates,
@@ -146,19 +153,16 @@ def groups_of(part: str) -> list[tuple[str, str]]:
 
 
 def make_states(work: Path, data: Path, vectors: Path, *, most: int | None, workers: int) -> None:
-    """Collections, further questions, and the states of both as tokens."""
+    """Further questions, judged questions, and the states of both as tokens."""
     with _pool(workers) as pool:
-        wanted = [name for name in SETS if not (work / "pools" / f"{name}.pkl").is_file()]
-        made = [pool.submit(_make_collection, work, data, vectors, name, most) for name in wanted]
+        made = [pool.submit(_make_collection, data, vectors, name, most) for name in SETS]
         further = [
             one for name in FURTHER for one in _further(data, name, most or FURTHER_QUESTIONS)
         ]
         _pack(pool, work, "further", further, dict.fromkeys(FURTHER, 1))
         for name in FURTHER:
             _pack_unlabelled(pool, work, name, [one for one in further if one.set == name], most)
-        for one in made:
-            one.result()
-        questions = [one for found in collections(work) for one in found.questions]
+        questions = [question for one in made for question in one.result().questions]
         _pack_unlabelled(
             pool, work, "musique", [one for one in questions if one.set == "musique"], most
         )
@@ -172,13 +176,11 @@ def _further(data: Path, name: str, most: int) -> list[ScorerQuestion]:
     return further_questions(data, name, judged, most=most, seed=0)
 
 
-def _make_collection(work: Path, data: Path, vectors: Path, name: str, most: int | None) -> None:
+def _make_collection(data: Path, vectors: Path, name: str, most: int | None) -> Collection:
     from suffice_research.embedding_cache import CachedEncoder
     from suffice_research.training.scorer_prepare import KnownVectors, build_collection
 
-    encoder = CachedEncoder(KnownVectors(), vectors)
-    found = build_collection(data, name, encoder, most=most)
-    write_pickle(work / "pools" / f"{name}.pkl", found)
+    return build_collection(data, name, CachedEncoder(KnownVectors(), vectors), most=most)
 
 
 def _pack(
@@ -230,10 +232,6 @@ def _unlabelled(
     work: Path, questions: Sequence[ScorerQuestion], count: int, seed: int
 ) -> PackedStates:
     return pack_pairs(unlabelled_pairs(questions, layout_of(work), count=count, seed=seed))
-
-
-def collections(work: Path) -> list[Collection]:
-    return [read_pickle(work / "pools" / f"{name}.pkl") for name in SETS]
 
 
 @lru_cache(maxsize=1)
@@ -444,7 +442,7 @@ def _context_tasks(work: Path, context: Context) -> Iterator[Task]:
         groups = [group for other in others for group in groups_of(other)]
         known = [_rows(work, EVERY, HAND, group) for group in groups]
         yield _fit_task(work, name, known, PATH_ROWS)
-        scorer, tree = context.scorer_of(part), work / "trees" / f"{name}.pkl"
+        scorer, tree = context.scorer_of(part), work / "trees" / f"{name}.onnx"
         for group in groups_of(part):
             yield _search_task(work, context.name, MIXED, group, scorer, tree)
     for part in context.inner:
@@ -453,13 +451,13 @@ def _context_tasks(work: Path, context: Context) -> Iterator[Task]:
             _rows(work, context.name, MIXED, group) for other, group in learned if other != part
         ]
         yield _fit_task(work, name, known, PATH_ROWS)
-        scorer, tree = context.scorer_of(part), work / "trees" / f"{name}.pkl"
+        scorer, tree = context.scorer_of(part), work / "trees" / f"{name}.onnx"
         for group in groups_of(part):
             yield _search_task(work, context.name, OWN, group, scorer, tree)
     both = [_rows(work, context.name, way, group) for way in (MIXED, OWN) for _, group in learned]
     yield _fit_task(work, f"reader-{context.name}", both)
     for part in context.judged:
-        tree = work / "trees" / f"reader-{context.name}.pkl"
+        tree = work / "trees" / f"reader-{context.name}.onnx"
         for group in groups_of(part):
             yield _held_task(work, context, group, tree)
 
@@ -482,7 +480,7 @@ def _search_task(
 
 
 def _fit_task(work: Path, name: str, rows: Sequence[Path], most: int | None = None) -> Task:
-    makes = work / "trees" / f"{name}.pkl"
+    makes = work / "trees" / f"{name}.onnx"
     return Task(makes, tuple(rows), _fit, (makes, tuple(rows), most))
 
 
@@ -564,8 +562,7 @@ def _score(work: Path, name: str) -> Callable[..., npt.NDArray[Any]]:
 
 @lru_cache(maxsize=4)
 def _rank(tree: Path) -> Callable[..., npt.NDArray[Any]]:
-    reader = read_pickle(tree)
-    return lambda rows: np.asarray(reader.predict_proba(rows)[:, 1])
+    return OnnxTrees(tree.read_bytes(), columns=len(QUALITY_FEATURES)).p
 
 
 def _search(
@@ -596,7 +593,8 @@ def _fit(makes: Path, paths: Sequence[Path], most: int | None) -> None:
             needed.append(file["needed"])
     every, labels = np.concatenate(rows), np.concatenate(needed)
     chosen = np.sort(np.random.default_rng(0).permutation(len(every))[:most])
-    write_pickle(makes, fit_reader(every[chosen], labels[chosen]))
+    reader = fit_reader(every[chosen], labels[chosen])
+    write_atomically(makes, trees_to_onnx(reader, len(QUALITY_FEATURES)))
 
 
 def _judge(work: Path, group: tuple[str, str], scorer: str, tree: Path, makes: Path) -> None:
@@ -607,9 +605,13 @@ def _judge(work: Path, group: tuple[str, str], scorer: str, tree: Path, makes: P
     write_atomically(makes, json.dumps(found) + "\n")
 
 
-def read(work: Path, *, workers: int, until: float) -> int:
-    for one in collections(work):
-        LOADED[one.name] = one
+def read(
+    work: Path, data: Path, vectors: Path, *, most: int | None, workers: int, until: float
+) -> int:
+    with _pool(workers) as pool:
+        made = [pool.submit(_make_collection, data, vectors, name, most) for name in SETS]
+        LOADED.update((one.name, one) for one in (future.result() for future in made))
+    for one in LOADED.values():
         one.store.search_text(["index it"], k=1)
     gc.freeze()  # workers then share its memory
     return run_tasks(search_tasks(work), workers, until)
@@ -618,16 +620,14 @@ def read(work: Path, *, workers: int, until: float) -> int:
 # ---- the record
 
 
-def record(work: Path, out: Path) -> None:
+def record(work: Path, data: Path, out: Path, *, most: int | None = None) -> None:
     """Write `held.json`, and the weights and the reader that ship."""
-    from suffice.gate.trees import trees_to_onnx
-    from suffice_research.bridge_quality import QUALITY_FEATURES
-
     sets: dict[str, dict[str, list[Any]]] = {}
     for name in SETS:
         folded = _held_of(work, [(fold, (name, fold)) for fold in FOLD_NAMES])
         left_out = _held_of(work, [(name, group) for group in groups_of(name)])
-        ids = read_pickle(work / "pools" / f"{name}.pkl").question_ids
+        ids = [one.question.question_id for one in load(name, data / name).questions()]
+        ids = ids[:most]
         sets[name] = {
             "questions": ids,
             "folds": [folded[str(at)] for at in range(len(ids))],
@@ -643,8 +643,7 @@ def record(work: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "held.json", json.dumps(document) + "\n")
     (out / "weights.npz").write_bytes((work / "scorers" / f"{EVERY}.npz").read_bytes())
-    reader = read_pickle(work / "trees" / f"reader-{EVERY}.pkl")
-    (out / "reader.onnx").write_bytes(trees_to_onnx(reader, len(QUALITY_FEATURES)))
+    (out / "reader.onnx").write_bytes((work / "trees" / f"reader-{EVERY}.onnx").read_bytes())
 
 
 def _held_of(work: Path, groups: Sequence[tuple[str, tuple[str, str]]]) -> dict[str, list[int]]:
@@ -722,17 +721,6 @@ def _load(path: Path) -> PackedStates:
         return PackedStates(**dict(file))
 
 
-def write_pickle(path: Path, value: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
-    draft.write_bytes(pickle.dumps(value, protocol=5))
-    draft.replace(path)
-
-
-def read_pickle(path: Path) -> Any:
-    return pickle.loads(path.read_bytes())  # noqa: S301  our own file
-
-
 def main() -> None:
     lines = (__doc__ or "").splitlines()
     parser = argparse.ArgumentParser(description="\n".join(lines), formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
@@ -744,6 +732,8 @@ def main() -> None:
     parser.add_argument("--most", type=int, help="questions of each set, for a trial")
     parser.add_argument("--only", nargs="*", default=(), help="train only these scorers")
     given = parser.parse_args()
+    # bm25s imports jax where it is, and that would take most of the GPU's memory.
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if given.step == "check":
         print(json.dumps(check(), indent=1))
     elif given.step == "states":
@@ -752,9 +742,10 @@ def main() -> None:
         left = train(given.work, until=given.until, only=given.only)
         print(f"not trained yet: {' '.join(left) or 'none'}")
     elif given.step == "read":
-        print(f"tasks left: {read(given.work, workers=given.workers, until=given.until)}")
+        options = {"most": given.most, "workers": given.workers, "until": given.until}
+        print(f"tasks left: {read(given.work, given.data, given.vectors, **options)}")
     else:
-        record(given.work, given.out)
+        record(given.work, given.data, given.out, most=given.most)
 
 
 if __name__ == "__main__":
