@@ -100,8 +100,16 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "what is no gate is refused",
     ),
     "suffice.library": (
-        ("190794463602", "f9c27f722873"), "625802ec1efc",
+        ("190794463602", "f9c27f722873", "625802ec1efc"), "7ff815bcb055",
         "wrong arguments are refused, and documents that share an id are warned of",
+    ),
+    "suffice.storage.records": (
+        ("cf806b55994b",), "c6157e3db999",
+        "a pipe is refused, which looked like an empty file before",
+    ),
+    "suffice.answering.traces": (
+        ("b2f30755994e",), "7c350387bb8b",
+        "a printed trace cuts very long texts; a stored one has them all",
     ),
     "suffice.datasets.labels": (
         ("0dd493c3c7c6", "1ecff7ee811f"), "abbf3dbf0322",
