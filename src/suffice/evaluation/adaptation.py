@@ -145,10 +145,13 @@ class Adaptation:
     def promise(self) -> str:
         """What a promise would need, in one sentence."""
         what = f"a promise of at most {self.alpha:.0%} incomplete answers"
-        if self.promise_labels is None:
-            most = PROMISE_PARTS * MOST_LABELS
-            return f"{what}: even {most:,} labels like these would hardly support it"
-        return f"{what}: takes about {self.promise_labels:,} labels like these"
+        policy = self.gate.policy
+        if policy.promise is not None and policy.answer_at is not None:
+            return f"{what}: these {self.labels:,} labels support it"
+        takes = f"more than {PROMISE_PARTS * MOST_LABELS:,}"
+        if self.promise_labels is not None:
+            takes = f"about {self.promise_labels:,}"
+        return f"{what}: takes {takes} labels, as far as these {self.labels:,} tell"
 
     def as_json(self) -> dict[str, Any]:
         names = ("labels", "complete", "alpha", "promise_labels", "is_better", "verdict")
