@@ -128,8 +128,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "its files may be read by other users",
     ),
     "suffice.evaluation.adaptation": (
-        ("52ec03737c13", "6022127ba0c5"), "eccf6dafab01",
-        "two checks are gone that only `suffice improve` used, and a sentence is another one",
+        ("52ec03737c13", "6022127ba0c5"), "90174057ac0a",
+        "two checks are gone that only `suffice improve` used, and one is new for `suffice fit`",
     ),
 }  # fmt: skip
 HERE = "docs/generators/freshness.py"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FILTER_EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
 HELP_HINT = "add --help to the command to see what it takes"
 BUG_HINT = "this is a bug in suffice; run `suffice --debug ...` and report the traceback"
+NOT_BETTER = 3  # exit code: nothing was written, as the new gate is not better
 BAD_PATHS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP)  # no disk has such a file
 settings = {"debug": False}
 
