@@ -112,8 +112,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "a printed trace cuts very long texts; a stored one has them all",
     ),
     "suffice.datasets.labels": (
-        ("0dd493c3c7c6", "1ecff7ee811f"), "abbf3dbf0322",
-        "tables of labels may have semicolons; no study reads one",
+        ("0dd493c3c7c6", "1ecff7ee811f", "abbf3dbf0322"), "b4c572d1d9d6",
+        "tables may have semicolons and traces no feedback; no study reads one",
     ),
     "suffice.evaluation.batch_check": (
         ("de59a3b01b2c",), "19756669f54a",
