@@ -59,6 +59,8 @@ WRONG = [
     ("ask library Who? --prices nan,0", "expected two numbers of at least 0"),
     ("build blank --out new", "has no document; the first problem: blank/empty.txt: is empty"),
     ("build documents.jsonl --export hits.json", "--export"),
+    ("improve blank/empty.txt --out improved", "has no document; the first problem: blank/empty.txt"),
+    ("report --shadow blank/empty.txt", "has no verdict"),
     ("build report.docx --out new", "report.docx is of a type that suffice does not read"),
     ("build bare.jsonl --out new", "without ids: --dataset folder"),
     ("adapt labels.jsonl --out gate --alpha nan", "alpha is nan"),

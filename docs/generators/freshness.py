@@ -107,6 +107,10 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("cf806b55994b",), "c6157e3db999",
         "a pipe is refused, which looked like an empty file before",
     ),
+    "suffice.evaluation.verdict_log": (
+        ("e1f5dd00eff1",), "f4073f54db80",
+        "an empty log has no verdict yet; no study reads a log",
+    ),
     "suffice.answering.traces": (
         ("b2f30755994e",), "7c350387bb8b",
         "a printed trace cuts very long texts; a stored one has them all",
