@@ -237,8 +237,10 @@ def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQues
             if not question.strip() or not _is_list_of_ids(gold):
                 raise InputError("expected 'question', a list 'hits' and a list 'gold' of ids")
         except InputError as error:
-            message = f"{record.where}: {error}"
-            bad.report(InputError(message, hint=f"like {LABELLED_EXAMPLE}"))
+            hint = f"like {LABELLED_EXAMPLE}"
+            if gold is None and "complete" in value:
+                hint = f"a yes or no is enough to adapt a gate: suffice adapt {path} --out gate"
+            bad.report(InputError(f"{record.where}: {error}", hint=hint))
             continue
         yield LabelledQuestion(
             question,
