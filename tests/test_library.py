@@ -320,6 +320,9 @@ def test_a_gate_relaxes_the_filter_step_by_step(built: Path) -> None:
         assert "byron" not in [hit.doc_id for hit in lib.search(question, **options)]
         hits = lib.search(question, gate=WantsByron(), **options)
         assert {hit.doc_id: hit.relaxed for hit in hits}["byron"]
+        name: Any = "fast"
+        with pytest.raises(InputError, match=r"gate is 'fast', expected a suffice\.Gate"):
+            lib.search(question, gate=name, **options)
 
 
 def test_without_wordllama_a_library_searches_by_words(

@@ -100,7 +100,7 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "what is no gate is refused",
     ),
     "suffice.library": (
-        ("190794463602", "f9c27f722873", "625802ec1efc"), "7ff815bcb055",
+        ("190794463602", "f9c27f722873", "625802ec1efc"), "2f39a895bbf5",
         "wrong arguments are refused, and documents that share an id are warned of",
     ),
     "suffice.storage.records": (

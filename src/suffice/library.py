@@ -350,6 +350,10 @@ class Library:
         ]
 
     def _p_complete(self, gate: Gate) -> PComplete:
+        if not callable(getattr(gate, "probabilities", None)):
+            hint = "suffice.Gate.load(), or suffice.Gate.load(PATH) for your own"
+            raise InputError(f"gate is {gate!r:.60}, expected a suffice.Gate", hint=hint)
+
         def p_complete(
             questions: Sequence[str], found: Sequence[tuple[Hit, ...]]
         ) -> Sequence[float]:
