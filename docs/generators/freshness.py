@@ -100,12 +100,24 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "what is no gate is refused",
     ),
     "suffice.library": (
-        ("190794463602", "f9c27f722873"), "625802ec1efc",
+        ("190794463602", "f9c27f722873", "625802ec1efc"), "2f39a895bbf5",
         "wrong arguments are refused, and documents that share an id are warned of",
     ),
+    "suffice.storage.records": (
+        ("cf806b55994b",), "c6157e3db999",
+        "a pipe is refused, which looked like an empty file before",
+    ),
+    "suffice.evaluation.verdict_log": (
+        ("e1f5dd00eff1",), "f4073f54db80",
+        "an empty log has no verdict yet; no study reads a log",
+    ),
+    "suffice.answering.traces": (
+        ("b2f30755994e",), "7c350387bb8b",
+        "a printed trace cuts very long texts; a stored one has them all",
+    ),
     "suffice.datasets.labels": (
-        ("0dd493c3c7c6", "1ecff7ee811f"), "abbf3dbf0322",
-        "tables of labels may have semicolons; no study reads one",
+        ("0dd493c3c7c6", "1ecff7ee811f", "abbf3dbf0322"), "b4c572d1d9d6",
+        "tables may have semicolons and traces no feedback; no study reads one",
     ),
     "suffice.evaluation.batch_check": (
         ("de59a3b01b2c",), "19756669f54a",
@@ -120,7 +132,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "its files may be read by other users",
     ),
     "suffice.evaluation.adaptation": (
-        ("52ec03737c13",), "6022127ba0c5", "two checks are gone that only `suffice improve` used"
+        ("52ec03737c13", "6022127ba0c5"), "90174057ac0a",
+        "two checks are gone that only `suffice improve` used, and one is new for `suffice fit`",
     ),
 }  # fmt: skip
 HERE = "docs/generators/freshness.py"
