@@ -501,6 +501,13 @@ def test_the_tree_shows_the_steps() -> None:
     assert printed.splitlines()[-1] == "└─ ANSWER  20 March 851"
 
 
+def test_the_tree_cuts_a_very_long_question() -> None:
+    asked = "Who is " + "the mother of " * 7000 + "Lothair II?"
+    printed = format_trace(ask(asked, TinyLibrary(), CONTENT))
+    assert max(map(len, printed.splitlines())) < 3000
+    assert f"({len(asked) - 2000:,} more characters)" in printed.splitlines()[0]
+
+
 def test_the_tree_of_an_abstention_names_what_is_missing_without_control_characters() -> None:
     odd = [replace(one, text=one.text.replace("empress", "emp\x1b[31mress\u202e")) for one in FILMS]
     printed = format_trace(
