@@ -7,7 +7,7 @@ import time
 import pytest
 
 from suffice.answering.clauses import verb_key
-from suffice.answering.roles import Agreement, agreement, may_state, polarity
+from suffice.answering.roles import Agreement, agreement, may_state, polarity, title_agrees
 
 STATED, UNKNOWN, CONTRADICTED = Agreement
 
@@ -165,6 +165,25 @@ def test_forms_of_a_verb_have_one_key() -> None:
 )  # fmt: skip
 def test_sentences_say_yes_or_no(question: str, sentence: str, said: bool | None) -> None:
     assert polarity(question, sentence) is said
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "sentence", "said"),
+    [
+        ("Which program compares two files?", "comm", "compare two files line by line.", True),
+        ("Which program compares two files?", "comm", "Compares two files.", True),
+        ("Which program compares two files?", "comm", "Do not compare two files.", False),
+        ("Which program compares two files?", "tac", "concatenate and print files.", False),
+        ("Who taught Byron?", "Ada", "Her mother taught Byron.", False),
+        ("Who taught Byron?", "Ada", "taught by Byron.", False),
+        ("Who taught Byron?", "Ada", "", False),
+        ("", "Ada", "taught Byron.", False),
+    ],
+)
+def test_a_sentence_without_a_subject_is_about_its_title(
+    question: str, title: str, sentence: str, said: bool
+) -> None:
+    assert title_agrees(question, title, sentence) is said
 
 
 def test_a_sentence_may_state_an_answer_if_it_has_verb_and_names() -> None:

@@ -99,6 +99,20 @@ def may_state(question: str, sentence: str) -> bool:
     return named and bool(find_clauses(asked.verb, words))
 
 
+def title_agrees(question: str, title: str, sentence: str) -> bool:
+    """Whether a sentence that opens with the question's verb, as in manuals, says it of its title:
+    "compare two sorted files", under the title "comm".
+    """
+    if _is_too_long(question, title + sentence):
+        return False
+    words = lower_words(sentence)
+    asked = parse_question(question, words)
+    if asked is None or not words or verb_key(words[0]) != asked.verb:
+        return False
+    said = f"{title} {sentence[0].lower()}{sentence[1:]}"
+    return agreement(question, said, title) is Agreement.STATED
+
+
 def polarity(question: str, sentence: str) -> bool | None:
     """Whether a sentence says yes or no to a question; None if the rules cannot analyse it."""
     if _is_too_long(question, sentence) or _is_question(sentence):
