@@ -11,7 +11,8 @@ wrong, a guess. An answer is right with a token F1 of 0.5, as SQuAD counts token
 
 Figures are for the parts `test` and `unseen`. The level from which `ask` answers is chosen on
 `stack` alone, where each source is judged by weights fitted without it: it must hold for unseen
-kinds of questions. There, the gate has seen some of the questions; those it has not come first.
+kinds of questions. The gate was fitted on some of its questions; those that it has not seen come
+first.
 """
 
 from __future__ import annotations
@@ -80,11 +81,11 @@ BINS = 5
 DIRECTION = Path(__file__).resolve().parents[2] / "direction" / "pairs.jsonl"
 MIN_RIGHT = 0.75  # share of right answers among those given, at the chosen level
 MIN_GIVEN = 5  # answers that a source needs to count in the choice of the level
-LEVELS = np.arange(0.3, 0.96, 0.05)
-# The surer the reader and the shorter an answer, the likelier it is right, in every source; nothing
-# is known of the constant, nor of yes and no.
+LEVELS = np.arange(0.3, 0.96, 0.01)
+# The surer the reader and the shorter an answer, the likelier it is right. Nothing is assumed of the
+# constant and of yes or no.
 SIGN_BOUNDS = ((None, None), (0, None), (0, None), (None, None), (None, 0))
-PENALTY = 0.1
+PENALTY = 0.1  # of the squared weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,8 +417,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--study-only", action="store_true", help="measure, and leave the reader's folder as it is"
     )
-    parser.add_argument("--level", type=float, help="to answer from; chosen unless told")
-    parser.add_argument("--questions", type=int, default=80, help="of a source, at most")
+    parser.add_argument("--level", type=float, help="to answer from; that of ask unless told")
+    parser.add_argument("--questions", type=int, default=300, help="of a source, at most")
     parser.add_argument(
         "--readings", type=Path, help="keep here what the reader says, and reuse it"
     )
@@ -428,25 +429,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     cases = load_cases(args.data, [EVERYDAY])
-    level, left_out = args.level, {}
-    if not args.study_only:
-        drawn = draw_lists(cases, (STACK,), args.questions, seen=partial(is_seen, Gate.load()))
-        learned = read_lists([*drawn], args, say)
-        fitted = fit_model(learned)
-        save_model(fitted, args.reader)
-        p = left_out_probabilities(learned)
-        best = choose_level(learned, p)
-        left_out = figures(learned, p, best)["sources"]
-        say(f"{fitted}, level {best} (ask has {AskPolicy().min_probability})")
-        level = level or best
-    model = Reader(args.reader).answer_model
+    drawn = draw_lists(cases, (STACK,), args.questions, seen=partial(is_seen, Gate.load()))
+    learned = read_lists([*drawn], args, say)
+    model = fit_model(learned)
+    if args.study_only:
+        model = Reader(args.reader).answer_model
+    else:
+        save_model(model, args.reader)
+    p = left_out_probabilities(learned)
+    level = args.level or AskPolicy().min_probability
+    left_out = figures(learned, p, level)["sources"]
+    say(f"{model}, level {choose_level(learned, p)} (ask has {AskPolicy().min_probability})")
     drawn = draw_lists(cases, (TEST, UNSEEN), args.questions)
     judged = read_lists([*drawn, *direction_lists()], args, say)
     p, alone = probabilities(judged, model), probabilities(judged, model, gated=False)
-    found = figures(judged, p, level or AskPolicy().min_probability, alone=alone)
-    found |= {"questions": args.questions, "commit": source_commit()}
-    if left_out:
-        found["left_out"] = left_out
+    found = figures(judged, p, level, alone=alone)
+    found |= {"questions": args.questions, "commit": source_commit(), "left_out": left_out}
     for name, row in found["sources"].items():
         say(f"{name:24} " + "  ".join(f"{key} {value}" for key, value in row.items()))
     for row in found["reliability"]:

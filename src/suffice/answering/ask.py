@@ -81,9 +81,7 @@ class AskPolicy:
     max_passage_chars: int = 6000  # shown to the model at once
     repair_below: float = 0.6  # confidence below which a step is repaired
     min_confidence: float = 0.3  # needed to answer, if rules or a model read
-    min_probability: float = (
-        0.75  # needed to answer, if the gate's reader reads: P(answer is right)
-    )
+    min_probability: float = 0.76  # the same if the gate's reader reads: P(answer is right)
     max_repairs: int = 1  # per step
     require_attribution: bool = True  # answer only what the cited sentences state
     use_gate: bool = True  # answer only if the gate agrees
