@@ -71,6 +71,10 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("83f342a92774",), "c6aae999f4a4",
         "how likely answers of the gate's reader are right; these runs read by rules, or not at all",
     ),
+    "suffice.answering.roles": (
+        ("66851f80628d",), "9ee1ef8215db",
+        "titles with a negating word, and without a subject; rules answer all such questions as before",
+    ),
     "suffice.answering.span_reader": (
         ("ad7d36dc162e",), "58cac8921201",
         "how likely answers of the gate's reader are right; these runs read by rules, or not at all",
