@@ -64,16 +64,36 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "the parts of its folds are a constant, not a function of the preset",
     ),
     "suffice.answering.ask": (
-        ("351d3d219685",), "314aa58436a5",
-        "a path in place of a library or a gate is refused",
+        ("314aa58436a5",), "09305dc42e17",
+        "how likely answers of the gate's reader are right; these runs read by rules, or not at all",
+    ),
+    "suffice.answering.review": (
+        ("83f342a92774",), "c6aae999f4a4",
+        "how likely answers of the gate's reader are right; these runs read by rules, or not at all",
+    ),
+    "suffice.answering.roles": (
+        ("66851f80628d",), "9ee1ef8215db",
+        "titles with a negating word, and without a subject; rules answer all such questions as before",
+    ),
+    "suffice.answering.span_reader": (
+        ("ad7d36dc162e",), "58cac8921201",
+        "how likely answers of the gate's reader are right; these runs read by rules, or not at all",
+    ),
+    "suffice.answering.extractive_reader": (
+        ("ba2c6ad621ad",), "477697fafa9e",
+        "a field of readings that the gate's reader alone sets",
+    ),
+    "suffice.types": (
+        ("ba4e88621e9c", "5fe511801c1c"), "26af7bfd6477",
+        "a field of answers that the gate's reader alone sets",
     ),
     "suffice.gate.gate": (
         ("99c194ef4144", "b7e44d521d75", "f7c8e5574ec4"), "bc86e28fc1be",
         "the interval is narrower; p and action are as they were",
     ),
     "suffice.gate.reader": (
-        ("d30e7e4c237f",), "46c0e275bdec",
-        "then it also weighed answers, which was taken back; these runs give none",
+        ("46c0e275bdec", "d30e7e4c237f"), "47b4f35c4795",
+        "how likely its answers are right; what it reads for a gate is as it was",
     ),
     "suffice.evaluation.reading_cache": (
         ("be410398f5c3",), "6d1598f95d3a",
