@@ -35,7 +35,7 @@ _NAME = re.compile(
     r"\b(?P<the>[Tt]he )?"
     r"(?P<name>[A-Z][\w-]{0,40}(?: (?:(?:of|and) (?:the )?)?[A-Z][\w-]{0,40}){0,5})"
     r"(?=[,.;:!?)’']|$| (?:is|was|are|were|has|had|in|on|at|of|by|and|or|to|from|for|with|which|"
-    r"that|after|before|until|since|as)\b)"
+    r"that|after|before|until|since|as|[a-z]+(?:s|ed) (?:an?|the|to|in|on|at|by|its))\b)"
 )
 _HEADING = re.compile(r"^#{1,6} +(?P<text>[^\n#]{3,60})$", re.MULTILINE)
 
