@@ -34,6 +34,7 @@ _KIN |= {
     for spouse in ("husband", "wife", "spouse")
     for parent in ("father", "mother")
 }
+MAX_NAME_WORDS = 5  # a longer title may be a headline
 _MANUAL_PAGE = re.compile(r"(?P<name>[\w.+:-]+)\((?P<section>\d)\w*\)")
 _WORKS = frozenset(("film", "song", "album", "series", "game", "play"))
 
@@ -54,7 +55,7 @@ class Wording:
         if (manual := _MANUAL_PAGE.fullmatch(title)) is not None:
             command = kind_word and manual["section"] == "1"
             return f"the command {manual['name']}" if command else title
-        if re.match(r"The [a-z]", title):
+        if re.match(r"The [a-z]", title) and len(title.split()) <= MAX_NAME_WORDS:
             return f"the{title[3:]}"
         if page is None:
             return with_article(base_title(title), self.pages.terms)

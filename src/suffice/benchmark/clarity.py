@@ -62,7 +62,7 @@ def is_full_name(name: str, pages: PageIndex) -> bool:
         return False
     if not re.match(r"[\w./-]", name):
         return False
-    if words[0].casefold() in NUMBER_WORDS or re.search(r"['’]$", name):
+    if words[0].casefold() in NUMBER_WORDS or re.search(r"['’]$|^\w+ing the ", name):
         return False
     if len(words) == 1:
         return is_code(name) or (page is not None and not common)
@@ -82,7 +82,7 @@ def is_listed(fact: Triple) -> bool:
     """Whether a row or a line of a list states the fact, not a sentence ("runs")."""
     relation = fact.relation.removeprefix("listed ")
     verb = is_third_person(relation.partition(" ")[0]) and not fact.object.isdigit()
-    return bool(relation) and fact.phrase == relation and not verb
+    return fact.phrase == relation != "" and not verb and not relation.endswith(" by")
 
 
 def is_clear(fact: Triple, pages: PageIndex) -> bool:
@@ -114,7 +114,8 @@ def _is_clear_subject(fact: Triple, pages: PageIndex) -> bool:
     word = fact.subject.casefold()
     # "the chief executive of Salesforce": the role says that the word is an organisation.
     plain = " " in word or word in pages.terms.small | FIRST_NAMES or word.endswith("s")
-    return fact.relation in ROLES and not plain
+    plain = plain or fact.subject in pages.terms.parts
+    return fact.relation.casefold() in ROLES and not plain
 
 
 def _is_clear_object(fact: Triple, pages: PageIndex) -> bool:
@@ -147,7 +148,7 @@ def _is_clear_event(fact: Triple) -> bool:
 
 def _is_clear_entry(fact: Triple, pages: PageIndex) -> bool:
     """A row or a line needs a title to refer to, unless it is about its own document."""
-    if fact.relation in ROLES:
+    if fact.relation.casefold() in ROLES:
         return _is_clear_subject(fact, pages) and is_full_name(fact.object, pages)
     named = is_full_name(fact.subject, pages) and not is_code(fact.subject)
     about = pages.title_of.get(fact.doc_id, "") == fact.subject
@@ -179,12 +180,14 @@ def has_one_answer(fact: Triple) -> bool:
     """Whether no other object can be meant: "is led by", not "plays" or "was seen in"."""
     if not fact.phrase or is_listed(fact) or is_event(fact.relation, fact.phrase, fact.object):
         return True
+    if fact.relation.startswith((STATED, PARSED)):
+        return True
     if fact.relation in RELATIONS or fact.relation in _OF_A_PAGE:
         return True
     words = fact.relation.split()
     if is_third_person(words[0]):  # "joined in 2014" does not say what
         return fact.object_kind == "amount" and len(words) == 1
-    if fact.relation in ROLES and {"was", "were"} & set(fact.phrase.split()):
+    if fact.relation.casefold() in ROLES and {"was", "were"} & set(fact.phrase.split()):
         return False  # others held the office before and after
     placed = len(words) == 2 and is_participle(words[0]) and words[1] in ("in", "after", "on")
     return placed or is_functional(fact.relation, fact.object_kind)

@@ -200,7 +200,7 @@ def _group(triple: Triple) -> str:
 
 
 def _single(triple: Triple, wording: Wording) -> GeneratedQuestion | None:
-    name = wording.name(triple.subject)
+    name = _with_the(wording.name(triple.subject))
     text, answer = wording.ask(triple, name), base_title(triple.object)
     option = ask_option(triple, name)
     if option is not None and wording.pick(("what", "which"), fact_key(triple)) == "which":
@@ -209,6 +209,11 @@ def _single(triple: Triple, wording: Wording) -> GeneratedQuestion | None:
         return None
     text = in_context(text, triple, wording.pages)
     return make_question(text, answer, "single", (ReasoningPath((triple,)),))
+
+
+def _with_the(name: str) -> str:
+    """ "the film Salt Orchard" """
+    return re.sub(r"^(?=(?:film|song|album|series|game|play|novel|book) [A-Z\d])", "the ", name)
 
 
 # ------------------------------------------------------------------------------------------ yes/no
@@ -243,7 +248,7 @@ def _last_relation(path: ReasoningPath) -> str:
 def _yes_no(path: ReasoningPath, facts: Facts) -> GeneratedQuestion | None:
     *inner, last = path.triples
     wording = facts.wording
-    subject = wording.phrase(inner, path.triples[0].subject)
+    subject = _with_the(wording.phrase(inner, path.triples[0].subject))
     about = f"{path.ends} {last.relation}"
     value, answer = last.object, wording.pick(("yes", "no"), about)
     if answer == "no":

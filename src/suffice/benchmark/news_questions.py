@@ -39,8 +39,8 @@ MAX_TOPIC_SHARE = 0.1  # of the reports: a word in more of them is no topic
 MAX_SAME_TOPIC = 30  # headlines with a word; two such words make two headlines comparable
 MAX_NUMBERS = 2  # more numbers are a live score
 NO_NAMES = frozenset((*MONTHS, *WEEKDAYS, *NATIONALITIES))
-_TOO_WIDE = NO_NAMES | COUNTRIES  # to be what two articles are about
 _TOPIC = re.compile(r"\b[a-z]{4,}\b")
+_LONG = re.compile(r"\b[a-z]{5,}\b")
 _AUXILIARIES = frozenset("is was are were has have had will".split())
 _SPEECH = frozenset("said says told tells added adds noted notes explained explains".split())
 _OF_COMPANIES = frozenset(
@@ -427,10 +427,9 @@ def _article_pairs(
     dated = [one for one in documents if one.published_at and _is_headline(one.title)]
     for one in dated:
         for name in dict.fromkeys(names(one.title)):
-            common = name.casefold() in pages.terms.small | FIRST_NAMES
-            if len(name.split()) <= 3 and len(name) > 2 and not common and name not in _TOO_WIDE:
+            if _is_topic(name, one.title, pages.terms):
                 by_name[name].append(one)
-        for word in set(_TOPIC.findall(one.title.casefold())) - FUNCTION_WORDS:
+        for word in set(_LONG.findall(one.title.casefold())) - FUNCTION_WORDS:
             by_word[word].append(one)
     pairs = [(*pair, name) for name in sorted(by_name) for pair in _near(by_name[name])]
     rare = (by_word[word] for word in sorted(by_word) if len(by_word[word]) <= MAX_SAME_TOPIC)
@@ -452,6 +451,13 @@ def _article_pairs(
 def _near(articles: Sequence[Document]) -> Iterator[tuple[Document, Document]]:
     """Pairs of articles, a few for each."""
     return chain.from_iterable(zip(articles, articles[at:]) for at in range(1, 2 * MAX_PARTNERS))
+
+
+def _is_topic(name: str, title: str, terms: CorpusTerms) -> bool:
+    """Whether articles can be about this name: not the UK, and not "European" before a noun."""
+    common = name.casefold() in terms.small | FIRST_NAMES or name in NO_NAMES | COUNTRIES
+    adjective = " " not in name and re.search(rf"\b{re.escape(name)} [a-z]", title) is not None
+    return len(name.split()) <= 3 and len(name) > 2 and not common and not adjective
 
 
 def _is_headline(title: str) -> bool:

@@ -161,7 +161,8 @@ def _tense(phrase: str) -> tuple[str, bool]:
 
 
 def _is_plural(third: str, phrase: str) -> bool:
-    return base_form(third) in phrase.split() and third not in phrase.split()
+    words = phrase.split()  # "has run" is singular
+    return base_form(third) in words and not {third, "has", "had"} & set(words)
 
 
 def _past_form(third: str, phrase: str) -> str:
