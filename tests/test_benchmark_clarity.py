@@ -18,7 +18,7 @@ from suffice.benchmark.clarity import (
     is_listed,
 )
 from suffice.benchmark.fact_questions import Facts, write_single_questions, write_yes_no_questions
-from suffice.benchmark.knowledge_graph import build_graph
+from suffice.benchmark.knowledge_graph import RuleEquivalences, build_graph
 from suffice.benchmark.relation_words import confirm, parse_relation, words_of
 from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.terms import collect_terms
@@ -187,6 +187,14 @@ def test_names_that_start_longer_names_are_parts() -> None:
     assert "Chicago" in terms.parts
     other = collect_terms([Document("a", "Flexport grew. Flexport CEO Mira Holt left Flexport.")])
     assert "Flexport" not in other.parts
+
+
+def test_a_name_of_signs_alone_equals_no_other_name() -> None:
+    triples = [
+        Triple("Kestrel", "purpose", "--- ---", "a", "a#0", phrase="purpose"),
+        Triple("Plover", "purpose", "keeps the books", "b", "b#0", phrase="purpose"),
+    ]
+    assert RuleEquivalences(PAGES).equivalences(0, triples, []) == []
 
 
 def test_a_namesake_in_another_document_makes_a_question_unclear() -> None:
