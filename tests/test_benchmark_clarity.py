@@ -154,6 +154,15 @@ def test_a_value_follows_its_property_and_a_count_its_verb() -> None:
     assert confirm(partner, "Stufish", "Ric Lipson") == "Is Ric Lipson a partner of Stufish?"
 
 
+def test_a_quoted_title_gets_no_article() -> None:
+    note = Document("n", "The first group leaves.", title="Northmoor exchange")
+    wording = Wording(PageIndex(parse_pages([note]).values(), [note]))
+    assert wording.name("Northmoor exchange") == "the Northmoor exchange"
+    dated = Triple("Northmoor exchange", "outlet", "Encore Weekly", "n", "n#0", phrase="outlet")
+    asked = wording.ask(dated, wording.name("Northmoor exchange"))
+    assert '"Northmoor exchange"' in asked
+
+
 def test_one_who_runs_something_is_one() -> None:
     for phrase in ("run by", "has run"):
         one = parse_relation("runs", phrase, "")

@@ -126,6 +126,8 @@ class Wording:
         if not ways or not phrase:
             return ""
         way = self.pick(ways, f"ask {triple.relation} {phrase}")
+        if '"X"' in way and not is_nested(phrase):  # a title in quotation marks has no article
+            phrase = base_title(triple.subject)
         way = way.replace("X's", "X'") if phrase.endswith("s") else way
         return way.replace("X", phrase, 1)
 
