@@ -19,6 +19,8 @@ from suffice.benchmark.clarity import (
 )
 from suffice.benchmark.fact_questions import Facts, write_single_questions, write_yes_no_questions
 from suffice.benchmark.knowledge_graph import RuleEquivalences, build_graph
+from suffice.benchmark.layout import read_layout
+from suffice.benchmark.open_relations import open_relations
 from suffice.benchmark.relation_words import confirm, parse_relation, words_of
 from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.terms import collect_terms
@@ -237,3 +239,27 @@ def test_works_have_an_article_in_questions_about_one_document() -> None:
     made = Triple("Salt Orchard", "director", "Ann Berg", "f", "f#0", object_kind="person")
     (asked,) = write_single_questions(Facts(build_graph([made], pages), Wording(pages)), most=5)
     assert "the film Salt Orchard" in asked.text
+
+
+def test_a_name_keeps_its_article_before_a_verb() -> None:
+    text = "The Corvey Missal belongs to the library. Nobody read the Corvey Missal."
+    assert "Corvey Missal" in collect_terms([Document("a", text)]).definite
+
+
+def test_a_novel_that_something_is_based_on_bases_nothing() -> None:
+    text = "Night Ferry is based on the early novel by Greta Osk."
+    assert not [one for one in open_relations(text) if one.relation == "based by"]
+
+
+@pytest.mark.parametrize(
+    ("footer", "facts"),
+    [
+        ("tools 2.1      2023-05-04      RUN(1)", {"package": "tools", "page date": "2023-05-04"}),
+        ("Debian         2023-05-04      RUN(1)", {"page date": "2023-05-04"}),
+        ("tools 2.1      04/05/2023      RUN(1)", {"package": "tools"}),
+    ],
+)
+def test_a_footer_names_a_package_with_its_version(footer: str, facts: dict[str, str]) -> None:
+    text = f"RUN(1)\n\nNAME\n       run - run it\n\nOPTIONS\n       None.\n\n{footer}"
+    found = {one.relation: one.object for one in read_layout(Document("r", text, "run(1)")).facts}
+    assert {key: found[key] for key in ("package", "page date") if key in found} == facts
