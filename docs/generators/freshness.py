@@ -63,6 +63,10 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("efae0602a64a",), "dd06630bcec2",
         "the parts of its folds are a constant, not a function of the preset",
     ),
+    "suffice_research.training.scorer_study": (
+        ("0ba1238287e2",), "665916bb2569",
+        "candidates stay in memory and trees are kept as ONNX, which decides as they do",
+    ),
     "suffice.answering.ask": (
         ("314aa58436a5",), "09305dc42e17",
         "how likely answers of the gate's reader are right; these runs read by rules, or not at all",
