@@ -144,6 +144,20 @@ def test_the_command_writes_a_better_gate_and_says_what_is_next(tmp_path: Path) 
     assert len(gate.card["seen"]) == 40
 
 
+def test_the_command_says_how_many_labels_a_promise_takes_or_that_it_is_kept(
+    tmp_path: Path,
+) -> None:
+    said = {}
+    for count in (30, 100):
+        labels = write(tmp_path / "labels.jsonl", yes_no(count))
+        words = ("--gate", "fast", "--out", tmp_path / "gate", "--alpha", 0.1, "--force")
+        said[count] = suffice("adapt", labels, *words).output
+    assert "2,000 labels, as far as these 30 tell" in said[30]
+    assert "Never answers: no threshold keeps the promise" in said[30]
+    assert "incomplete answers: these 100 labels support it" in said[100]
+    assert "Answers from p_complete" in said[100]
+
+
 def test_the_command_refuses_a_gate_that_is_not_better(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     Gate.load(preset="fast").adapt(yes_no(60)).save(gate)

@@ -511,6 +511,12 @@ def test_the_tree_of_an_abstention_names_what_is_missing_without_control_charact
     assert "\u202e" not in printed
 
 
+def test_the_tree_cuts_a_question_that_no_screen_shows() -> None:
+    printed = format_trace(ask("Who was she? " * 8000, TinyLibrary(), CONTENT))
+    assert printed.splitlines()[0].endswith("... (104,000 characters)")
+    assert max(map(len, printed.splitlines())) < 600
+
+
 def test_a_trace_with_the_required_fields_only_is_a_trace() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT)
     plain = Trace(trace.question, trace.steps, trace.answer)

@@ -22,6 +22,7 @@ from suffice.evaluation.benchmark_files import (
     missing_documents,
 )
 from suffice.gate.gate import Gate
+from suffice.testing import sample_questions
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -86,19 +87,24 @@ def test_a_retriever_that_never_finds_all_teaches_nothing(tmp_path: Path) -> Non
         benchmark_questions(made, "bm25", 1)
 
 
-def test_a_gate_is_fitted_on_questions_and_twins_from_the_command_line(tmp_path: Path) -> None:
+def village_benchmark(folder: Path) -> Path:
+    """A benchmark of 90 questions and 20 twins."""
     documents, examples = collection()
     question_records = [question_record(one) for one in examples[:90]]
     twins = [
         {**one, "question_id": f"{one['question_id']}#twin", "without": one["gold"][0]}
         for one in question_records[:20]
     ]
-    made = written(
-        tmp_path / "made",
+    return written(
+        folder / "made",
         documents=list(map(document_record, documents.values())),
         questions=question_records,
         twins=twins,
     )
+
+
+def test_a_gate_is_fitted_on_questions_and_twins_from_the_command_line(tmp_path: Path) -> None:
+    made = village_benchmark(tmp_path)
     words = ["fit", "--benchmark", str(made), "--k", "6", "--preset", "fast", "--json"]
     words += ["--out", str(tmp_path / "gate")]
     result = CliRunner().invoke(app, words)
@@ -111,6 +117,36 @@ def test_a_gate_is_fitted_on_questions_and_twins_from_the_command_line(tmp_path:
         .p_complete
         <= 1
     )
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_a_gate_that_is_worse_on_real_labels_is_not_written(better: bool, tmp_path: Path) -> None:
+    made, out = village_benchmark(tmp_path), tmp_path / "gate"
+    fitted = tmp_path / "first"
+    words = ["fit", "--benchmark", str(made), "--k", "6", "--preset", "fast", "--out"]
+    first = CliRunner().invoke(app, [*words, str(fitted)])
+    assert "can be worse than the shipped gate; --labels FILE compares both" in first.stderr
+    gates = (Gate.load(fitted), Gate.load(preset="fast"))
+    lists = [(one.question, one.hits[:6]) for one in sample_questions(60)]
+    p, shipped = (gate.probabilities(lists) for gate in gates)
+    complete = p > shipped if better else p < shipped  # which of the two gates the labels favour
+    labels = tmp_path / "labels.jsonl"
+    rows = [
+        {"question": question, "hits": hits, "complete": bool(yes)}
+        for (question, hits), yes in zip(lists, complete)
+    ]
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    words += [str(out), "--labels", str(labels)]
+    result = CliRunner().invoke(app, words)
+    assert (result.exit_code, out.exists()) == ((0, True) if better else (3, False)), result.output
+    says = "better: the Brier score falls by" if better else "worse: the Brier score rises by"
+    assert f"on 60 labels, {says}" in result.stdout
+    assert CliRunner().invoke(app, [*words, "--force"]).exit_code == 0
+    assert out.exists()
+    labels.write_text(json.dumps(rows[0]) + "\n", encoding="utf-8")
+    few = CliRunner().invoke(app, words)
+    assert few.exit_code == 2
+    assert "has 1 labels that can be used, expected at least 20" in few.stderr
 
 
 def test_the_page_of_a_benchmark_shows_audit_and_questions(tmp_path: Path) -> None:

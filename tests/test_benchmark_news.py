@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from suffice.benchmark.claims import HEADLINE, PageIndex, full_names, parse_page, with_full_names
+from suffice.benchmark.news_questions import _article_pairs, _is_topic, _report, _stands_alone
 from suffice.benchmark.open_relations import SAID, open_relations
 from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
 from suffice.benchmark.relation_words import words_of
-from suffice.benchmark.stage_protocols import Triple
+from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.terms import NO_TERMS, collect_terms
 from suffice.types import Document
 
@@ -113,3 +115,44 @@ def test_who_or_what_a_single_word_replaced_is_not_asked() -> None:
 
 def triple(subject: str, relation: str, name: str, phrase: str) -> Triple:
     return Triple(subject, relation, name, "d", "d#1", phrase=phrase)
+
+
+# ------------------------------------------------------------------------ what news can be asked for
+
+
+def test_a_moment_of_a_live_report_or_of_a_game_is_not_asked() -> None:
+    sentence = "Mette Holm scored twice against Skyhook Athletic in Oslo"
+    claim = Claim("n1#0", "n1", "", sentence, sentence)
+    plain = article(1, "The Ledger", "Holm wins", sentence)
+    assert _report(claim, plain, NO_TERMS) is not None
+    assert _report(claim, replace(plain, title="Holm v Lund - live"), NO_TERMS) is None
+    assert _report(claim, replace(plain, category="sports"), NO_TERMS) is None
+    dated = replace(claim, text=f"{sentence} in the final of 1998")
+    assert _report(dated, replace(plain, category="sports"), NO_TERMS) is not None
+
+
+def test_a_report_stands_alone() -> None:
+    def report(subject: str, said: str) -> Triple:
+        return Triple(subject, "reported", said, "n", "n#0")
+
+    assert _stands_alone(report("Mette Holm", "has won three titles"), "person")
+    assert not _stands_alone(report("Holm", "has won three titles"), "person")
+    assert not _stands_alone(report("Mette Holm", "holds the pose"), "person")
+    assert not _stands_alone(report("Brightwater", "opened after he met Ann Lee"), "company")
+
+
+def test_articles_are_about_names_that_are_no_countries_or_adjectives() -> None:
+    assert _is_topic("Mette Holm", "Mette Holm retires", NO_TERMS)
+    assert not _is_topic("France", "France: what now?", NO_TERMS)
+    assert not _is_topic("European", "European roundup of the week", NO_TERMS)
+
+
+def test_two_headlines_with_two_rare_words_are_compared_in_time() -> None:
+    news = [
+        article(1, "The Ledger", "The best headphone deals of the week", "A list."),
+        article(2, "Daily Signal", "More headphone deals for students", "A list."),
+        article(3, "Daily Signal", "A quiet week for the harbour", "Nothing."),
+    ]
+    pages = PageIndex([], news)
+    pairs = [(one.doc_id, other.doc_id, name) for one, other, name in _article_pairs(news, pages)]
+    assert pairs == [("n1", "n2", "")]

@@ -484,7 +484,7 @@ def test_a_long_chain_ends_at_what_is_first_in_a_country() -> None:
     assert [(one.text, one.answer) for one in written if one] == [
         (
             "What is the capital of the country that contains the state where the performer of "
-            "album Oh Yeah (album) was born?",
+            "Oh Yeah (album) was born?",
             "Washington, D.C.",
         )
     ]

@@ -158,19 +158,21 @@ def test_a_passive_has_the_tense_of_its_fact() -> None:
     assert not words_of(pointing, NO_PAGES).ask
 
 
-def test_a_part_number_is_not_compared_with_a_basket() -> None:
+def test_only_things_of_a_kind_are_compared() -> None:
     def asked(names: tuple[str, str]) -> list[str]:
+        documents = [Document(f"d{at}", f"Price: {at}.50", title=it) for at, it in enumerate(names)]
         triples = [
             Triple(name, "price", f"{at}.50", f"d{at}", f"d{at}#0", object_kind="amount",
                    phrase="price")
-            for at, name in enumerate(names, 1)
+            for at, name in enumerate(names)
         ]  # fmt: skip
-        graph = build_graph(triples, NO_PAGES)
-        made = write_fact_comparisons(Facts(graph, Wording(NO_PAGES)), most=5)
+        pages = PageIndex(parse_pages(documents).values(), documents)
+        made = write_fact_comparisons(Facts(build_graph(triples, pages), Wording(pages)), most=5)
         return [one.text for one in made]
 
-    assert asked(("GH-3425", "GH-3450"))
+    assert asked(("Search service", "Mail service"))
     assert not asked(("Basket", "GH-3450"))
+    assert not asked(("Fort Gannet", "Haskell Pianos"))
 
 
 # -------------------------------------------------------------------------------------- the checks

@@ -94,7 +94,7 @@ def test_a_folder_of_texts_is_a_corpus(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     made = (tmp_path / "made" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     found = {(one["question"], one["answer"]) for one in map(json.loads, made)}
-    assert ("What is the default port of Billing service?", "8443") in found
+    assert ("What is the default port of the Billing service?", "8443") in found
 
 
 def test_parse_without_spacy_says_how_to_install_it(

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -45,6 +47,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 DATA = "--dataset jsonl --corpus documents.jsonl --questions questions.jsonl"
+LONG = "x" * 5000
 WRONG = [
     ("search library |", "give both a library and a question"),
     ("search library |  |", "give both a library and a question"),
@@ -56,6 +59,11 @@ WRONG = [
     ("ask library Who? --prices nan,0", "expected two numbers of at least 0"),
     ("build blank --out new", "has no document; the first problem: blank/empty.txt: is empty"),
     ("build documents.jsonl --export hits.json", "--export"),
+    (
+        "improve blank/empty.txt --out improved",
+        "has no document; the first problem: blank/empty.txt",
+    ),
+    ("report --shadow blank/empty.txt", "has no verdict"),
     ("build report.docx --out new", "report.docx is of a type that suffice does not read"),
     ("build bare.jsonl --out new", "without ids: --dataset folder"),
     ("adapt labels.jsonl --out gate --alpha nan", "alpha is nan"),
@@ -63,6 +71,7 @@ WRONG = [
     ("adapt labels.jsonl --out gate --seed -1", "--seed"),
     ("fit --examples labels.jsonl --out gate --costs -1,0,0", "expected a finite number"),
     ("fit --examples scores.jsonl --out gate", "scores.jsonl:1: hit 1: its score is of type str"),
+    ("fit --examples labels.jsonl --out gate", "to adapt a gate: suffice adapt labels.jsonl"),
     ("fit --examples blank.jsonl --out gate", "blank.jsonl:1: expected 'question'"),
     ("grade documents.jsonl --out made --forms |", "--forms names no form"),
     ("grade documents.jsonl --out made --base-url http://127.0.0.1:1/v1", "needs --model"),
@@ -78,6 +87,9 @@ WRONG = [
     ("serve --shadow-texts", "--shadow-texts needs --shadow"),
     ("mcp --shadow-texts", "--shadow-texts needs --shadow"),
     ("serve --limit connections=0", "expected a number above 0"),
+    (f"check Who? --hits {LONG}", "File name too long"),
+    (f"doctor {LONG}", "File name too long"),
+    (f"adapt labels.jsonl --out hits.json/gate/{LONG}", "File name too long"),
 ]
 
 
@@ -164,6 +176,45 @@ def test_hits_may_come_one_per_line_and_from_windows(end: str, given: bool, tmp_
     line = BOM + json.dumps({"question": "Where is Mara?", "hits": DOCUMENTS})
     many = suffice("check", "--batch", "-", "--preset", "fast", given=line)
     assert "1 question: 1 expand" in many.output
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """A named pipe that gives this text once, as `<(command)` in a shell does."""
+    writers: list[Thread] = []
+
+    def make(text: str) -> Path:
+        path = tmp_path / f"pipe-{len(writers)}"
+        os.mkfifo(path)
+        writers.append(Thread(target=path.write_text, args=(text,)))
+        writers[-1].start()
+        return path
+
+    yield make
+    for writer in writers:
+        writer.join(timeout=10)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_hits_and_batches_may_come_from_a_pipe(pipe: Callable[[str], Path], tmp_path: Path) -> None:
+    words = ("--preset", "fast", "--json")
+    (tmp_path / "hits.json").write_text(json.dumps(DOCUMENTS), encoding="utf-8")
+    check = ("check", "Where is Mara?", *words, "--hits")
+    from_pipe = suffice(*check, pipe(json.dumps(DOCUMENTS)))
+    assert as_json(from_pipe) == as_json(suffice(*check, tmp_path / "hits.json"))
+    line = json.dumps({"question": "Where is Mara?", "hits": DOCUMENTS})
+    assert "1 question" in suffice("check", "--batch", pipe(line), *words).output
+    bad = suffice("check", "--batch", pipe("{"), *words)
+    assert bad.exit_code == 2
+    assert "pipe-2:1: not valid JSON" in bad.output
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_file_that_is_read_twice_cannot_be_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "labels")
+    result = suffice("adapt", tmp_path / "labels", "--out", tmp_path / "gate")
+    assert result.exit_code == 2
+    assert "labels is a pipe, expected a file" in result.output
 
 
 def test_a_passage_with_the_id_of_another_is_named(tmp_path: Path) -> None:

@@ -173,6 +173,35 @@ def test_of_several_scores_one_must_be_named(tmp_path: Path) -> None:
     assert [one.complete for one in read_labels(path, score="b")] == [True]
 
 
+@pytest.mark.parametrize("name", ["langsmith", "langfuse", "retriever"])
+def test_an_export_is_mostly_traces_without_feedback(name: str, tmp_path: Path) -> None:
+    rated = TRACES[name]
+    plain = {
+        key: value for key, value in rated.items() if "feedback" not in key and key != "scores"
+    }
+    empty = [{**plain, "scores": []}, {**plain, "feedback_stats": {}}, {**plain, "feedback": None}]
+    step = {"inputs": {"prompts": ["Who?"]}, "outputs": {"generations": []}}
+    path = write(tmp_path / "traces.jsonl", plain, step, rated, *empty)
+    assert [one.complete for one in read_labels(path)] == [True]
+    assert read_labels(write(path, plain, *empty)) == []
+    with pytest.raises(InputError, match="field 'question' is missing"):
+        read_labels(write(path, {**step, "feedback": {"score": 1}}))
+
+
+def test_a_score_that_no_trace_has_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "traces.jsonl", TRACES["langsmith"], TRACES["langfuse"])
+    assert [one.complete for one in read_labels(path, score="user_score")] == [True]
+    with pytest.raises(InputError, match="has no score 'user-score'") as error:
+        read_labels(path, score="user-score")
+    assert error.value.hint == "did you mean 'user_score'?"
+
+
+def test_rows_of_a_table_may_wait_for_their_label(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("question,contexts,complete\nA?,One.,yes\nB?,Two.,\n", encoding="utf-8")
+    assert [one.question for one in read_labels(path)] == ["A?"]
+
+
 def test_a_table_has_cells_of_text_or_json(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     with path.open("w", encoding="utf-8", newline="") as file:

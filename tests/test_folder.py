@@ -441,14 +441,16 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert "manifest.json: not a regular file" in bad[0]
 
 
-def test_one_id_in_two_files_is_kept_once(tmp_path: Path) -> None:
+def test_an_id_is_kept_once_and_its_other_lines_are_named(tmp_path: Path) -> None:
     files = {
-        "a.jsonl": '{"id": "x", "text": "First."}',
-        "b.jsonl": '{"id": "x", "text": "Second."}',
+        "a.jsonl": '{"id": "x", "text": "First."}\n\n{"id": "x", "text": "Again."}',
+        "b.json": '[{"id": "y", "text": "Ants."}, {"id": "x", "text": "Second."}]',
     }
     documents, skipped = read(write(tmp_path, files))
-    assert [one.text for one in documents] == ["First."]
-    assert "'x' is used before" in skipped[0]
+    assert [one.text for one in documents] == ["First.", "Ants."]
+    again, second = skipped
+    assert again.endswith("a.jsonl:3: document id 'x' is already used in a.jsonl:1")
+    assert second.endswith("b.json:2: document id 'x' is already used in a.jsonl:1")
 
 
 def test_a_folder_is_a_data_set_too(tmp_path: Path) -> None:

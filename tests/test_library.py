@@ -7,7 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +289,21 @@ def test_a_question_can_make_its_own_filter(built: Path) -> None:
             lib.search("engine", filter="autos")
 
 
+def test_today_is_a_date_and_nothing_else(built: Path) -> None:
+    asked = "What was written yesterday?"
+    with Library.open(built) as lib:
+        by_day, by_time = (
+            lib.search(asked, filter="auto", today=day, k=2)
+            for day in (date(2023, 11, 2), datetime(2023, 11, 2, 12))
+        )
+        assert by_day == by_time
+        wrong: Any = "2023-11-02"
+        with pytest.raises(InputError, match="today is '2023-11-02', expected a date"):
+            lib.search(asked, today=wrong)
+        with pytest.raises(InputError, match="today is '2023-11-02', expected a date"):
+            lib.filtered("auto", asked, today=wrong)
+
+
 def test_a_gate_relaxes_the_filter_step_by_step(built: Path) -> None:
     class WantsByron:
         """Content only with the poet among the hits."""
@@ -305,6 +320,9 @@ def test_a_gate_relaxes_the_filter_step_by_step(built: Path) -> None:
         assert "byron" not in [hit.doc_id for hit in lib.search(question, **options)]
         hits = lib.search(question, gate=WantsByron(), **options)
         assert {hit.doc_id: hit.relaxed for hit in hits}["byron"]
+        name: Any = "fast"
+        with pytest.raises(InputError, match=r"gate is 'fast', expected a suffice\.Gate"):
+            lib.search(question, gate=name, **options)
 
 
 def test_without_wordllama_a_library_searches_by_words(

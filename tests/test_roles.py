@@ -7,7 +7,7 @@ import time
 import pytest
 
 from suffice.answering.clauses import verb_key
-from suffice.answering.roles import Agreement, agreement, may_state, polarity
+from suffice.answering.roles import Agreement, agreement, may_state, polarity, title_agrees
 
 STATED, UNKNOWN, CONTRADICTED = Agreement
 
@@ -83,6 +83,10 @@ STATED, UNKNOWN, CONTRADICTED = Agreement
         ("How long may guests stay?", "Guests may not stay longer than 14 days.", "14 days", STATED),
         ("How much is reimbursed for meals?", "Meals are reimbursed up to 40 euros a day.", "40 euros", STATED),
         ("When did Ada die?", "Ada died in 1901.", "1901", STATED),
+        ("Who directed No Country for Old Men?", "No Country for Old Men was directed by the Coens.", "the Coens", STATED),
+        ("Who directed Don't Look Now?", "Don't Look Now was directed by Nicolas Roeg.", "Nicolas Roeg", STATED),
+        ("Who directed Up?", "No Country for Old Men was not directed by Ada.", "Ada", UNKNOWN),
+        ("Who visited No Man's Land?", "Ada has never visited No Man's Land.", "Ada", CONTRADICTED),
         ("Which port does Marten listen on by default?", "By default Marten does its work on port 80.", "port 80", UNKNOWN),
         ("Which version of postgres does the shop use?", "We moved the shop to postgres 16.", "16", UNKNOWN),
         ("", "Mary taught Ada.", "Mary", UNKNOWN),
@@ -161,6 +165,25 @@ def test_forms_of_a_verb_have_one_key() -> None:
 )  # fmt: skip
 def test_sentences_say_yes_or_no(question: str, sentence: str, said: bool | None) -> None:
     assert polarity(question, sentence) is said
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "sentence", "said"),
+    [
+        ("Which program compares two files?", "comm", "compare two files line by line.", True),
+        ("Which program compares two files?", "comm", "Compares two files.", True),
+        ("Which program compares two files?", "comm", "Do not compare two files.", False),
+        ("Which program compares two files?", "tac", "concatenate and print files.", False),
+        ("Who taught Byron?", "Ada", "Her mother taught Byron.", False),
+        ("Who taught Byron?", "Ada", "taught by Byron.", False),
+        ("Who taught Byron?", "Ada", "", False),
+        ("", "Ada", "taught Byron.", False),
+    ],
+)
+def test_a_sentence_without_a_subject_is_about_its_title(
+    question: str, title: str, sentence: str, said: bool
+) -> None:
+    assert title_agrees(question, title, sentence) is said
 
 
 def test_a_sentence_may_state_an_answer_if_it_has_verb_and_names() -> None:

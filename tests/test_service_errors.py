@@ -380,6 +380,9 @@ def test_an_unknown_field_is_named_with_the_nearest_known_one() -> None:
         hits = CHECK["hits"]
         error = client.post("/v1/check", json={"questoin": "Who?", "hits": hits}).json()["error"]
         assert error["message"].startswith("questoin: unknown field (did you mean 'question'?)")
+        other = client.post("/v1/check", json={"query": "Who?", "contexts": ["a"]}).json()["error"]
+        assert "query: unknown field (did you mean 'question'?)" in other["message"]
+        assert "contexts: unknown field (did you mean 'hits'?)" in other["message"]
         line = json.dumps({**CHECK, "question-id": 3})
         said = client.post("/v1/check/batch", content=line, headers=LINES).json()["error"]
         assert "question-id: unknown field (did you mean 'question_id'" in said["message"]

@@ -161,6 +161,23 @@ def test_of_two_things_one_is_the_answer_and_a_use_is_a_whole_clause() -> None:
     assert said == "concatenate and print files in reverse"
 
 
+def test_a_text_without_a_subject_is_about_its_title() -> None:
+    held = [
+        Passage("comm", "comm", ("compare two sorted files line by line.",)),
+        Passage("tac", "tac", ("concatenate and print files in reverse.",)),
+    ]
+
+    def score(said: str, place: int, asked: str) -> float:
+        found = FoundAnswer(said, place, 0, 0, 0.2, p_if_complete=0.3)
+        return SpanReader(lambda *_: found).read(asked, AnswerType.THING, held).score
+
+    assert score("comm", 0, "Which program compares two sorted files?") == STATED
+    assert score("comm", 0, "Which program prints two sorted files?") == 0.2
+    assert score("concatenate", 1, "What does the command tac do?") == STATED
+    assert score("concatenate", 1, "What does the command cat do?") == 0.2
+    assert score("print files in reverse", 1, "What does the command tac do?") == 0.2
+
+
 class Knowing(Wants):
     """A gate whose reader knows some answers by a word of the question."""
 
@@ -182,12 +199,45 @@ class Knowing(Wants):
 
 
 def test_a_chain_is_as_likely_right_as_all_of_its_steps() -> None:
-    trace = ask(BRIDGE, TinyLibrary(), Knowing("lothair", "ermengarde"))
+    policy = AskPolicy(min_probability=0.7)
+    trace = ask(BRIDGE, TinyLibrary(), Knowing("lothair", "ermengarde"), policy=policy)
     assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
     last = [one for one in trace.steps if one.number == 2][-1]
     assert last.by == "reader"
     assert last.review is not None
     assert last.review.confidence == pytest.approx(0.72)
+
+
+class Splitting(Knowing):
+    """A gate whose reader also says how likely its answers are if nothing is missing."""
+
+    def find_answer(
+        self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
+    ) -> FoundAnswer | None:
+        found = super().find_answer(question, titles, texts, fits)
+        return found and replace(found, p=found.p / 2, p_if_complete=found.p)
+
+
+def test_the_verdict_says_once_whether_the_evidence_is_complete() -> None:
+    def last(policy: AskPolicy) -> tuple[float, float]:
+        trace = ask(BRIDGE, TinyLibrary(), Splitting("lothair", "ermengarde"), policy=policy)
+        found = [one.review for one in trace.steps if one.number == 2][-1]
+        assert found is not None
+        return found.confidence, found.accuracy
+
+    assert last(AskPolicy()) == pytest.approx((0.95 * 0.72, 0.72))  # the gate's p_complete is 0.95
+    assert last(AskPolicy(use_gate=False)) == pytest.approx((0.72 / 4, 0.72))
+
+
+def test_an_answer_that_its_sentence_states_needs_no_verdict() -> None:
+    held = [Passage("ada", "", ("Ada Lovelace was taught by Augustus De Morgan.",))]
+    question, said = "Who taught Ada Lovelace?", "Augustus De Morgan"
+    for sure, p in ((0.2, STATED), (0.95, 0.95)):
+        reader = SpanReader(
+            lambda *_, sure=sure: FoundAnswer(said, 0, 27, 45, sure / 2, p_if_complete=sure)
+        )
+        reading = reader.read(question, AnswerType.PERSON, held)
+        assert (reading.answer, reading.score, reading.if_complete) == (said, p, p)
 
 
 def test_below_the_level_it_abstains_and_says_what_it_would_need() -> None:

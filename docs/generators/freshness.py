@@ -63,17 +63,41 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("efae0602a64a",), "dd06630bcec2",
         "the parts of its folds are a constant, not a function of the preset",
     ),
+    "suffice_research.training.scorer_study": (
+        ("0ba1238287e2",), "665916bb2569",
+        "candidates stay in memory and trees are kept as ONNX, which decides as they do",
+    ),
     "suffice.answering.ask": (
-        ("351d3d219685",), "314aa58436a5",
-        "a path in place of a library or a gate is refused",
+        ("314aa58436a5",), "09305dc42e17",
+        "how likely answers of the gate's reader are right; these runs read by rules, or not at all",
+    ),
+    "suffice.answering.review": (
+        ("83f342a92774",), "c6aae999f4a4",
+        "how likely answers of the gate's reader are right; these runs read by rules, or not at all",
+    ),
+    "suffice.answering.roles": (
+        ("66851f80628d",), "9ee1ef8215db",
+        "titles with a negating word, and without a subject; rules answer all such questions as before",
+    ),
+    "suffice.answering.span_reader": (
+        ("ad7d36dc162e",), "58cac8921201",
+        "how likely answers of the gate's reader are right; these runs read by rules, or not at all",
+    ),
+    "suffice.answering.extractive_reader": (
+        ("ba2c6ad621ad",), "477697fafa9e",
+        "a field of readings that the gate's reader alone sets",
+    ),
+    "suffice.types": (
+        ("ba4e88621e9c", "5fe511801c1c"), "26af7bfd6477",
+        "a field of answers that the gate's reader alone sets",
     ),
     "suffice.gate.gate": (
         ("99c194ef4144", "b7e44d521d75", "f7c8e5574ec4"), "bc86e28fc1be",
         "the interval is narrower; p and action are as they were",
     ),
     "suffice.gate.reader": (
-        ("d30e7e4c237f",), "46c0e275bdec",
-        "then it also weighed answers, which was taken back; these runs give none",
+        ("46c0e275bdec", "d30e7e4c237f"), "47b4f35c4795",
+        "how likely its answers are right; what it reads for a gate is as it was",
     ),
     "suffice.evaluation.reading_cache": (
         ("be410398f5c3",), "6d1598f95d3a",
@@ -100,12 +124,24 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "what is no gate is refused",
     ),
     "suffice.library": (
-        ("190794463602", "f9c27f722873"), "625802ec1efc",
+        ("190794463602", "f9c27f722873", "625802ec1efc"), "2f39a895bbf5",
         "wrong arguments are refused, and documents that share an id are warned of",
     ),
+    "suffice.storage.records": (
+        ("cf806b55994b",), "c6157e3db999",
+        "a pipe is refused, which looked like an empty file before",
+    ),
+    "suffice.evaluation.verdict_log": (
+        ("e1f5dd00eff1",), "f4073f54db80",
+        "an empty log has no verdict yet; no study reads a log",
+    ),
+    "suffice.answering.traces": (
+        ("b2f30755994e",), "7c350387bb8b",
+        "a printed trace cuts very long texts; a stored one has them all",
+    ),
     "suffice.datasets.labels": (
-        ("0dd493c3c7c6", "1ecff7ee811f"), "abbf3dbf0322",
-        "tables of labels may have semicolons; no study reads one",
+        ("0dd493c3c7c6", "1ecff7ee811f", "abbf3dbf0322"), "b4c572d1d9d6",
+        "tables may have semicolons and traces no feedback; no study reads one",
     ),
     "suffice.evaluation.batch_check": (
         ("de59a3b01b2c",), "19756669f54a",
@@ -120,7 +156,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "its files may be read by other users",
     ),
     "suffice.evaluation.adaptation": (
-        ("52ec03737c13",), "6022127ba0c5", "two checks are gone that only `suffice improve` used"
+        ("52ec03737c13", "6022127ba0c5"), "90174057ac0a",
+        "two checks are gone that only `suffice improve` used, and one is new for `suffice fit`",
     ),
 }  # fmt: skip
 HERE = "docs/generators/freshness.py"

@@ -9,7 +9,8 @@ from docs.generators.paths import RESULTS, RUNS
 from docs.generators.results import section_lines
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
-from suffice.evaluation.tables import format_cell
+from suffice.evaluation.tables import Cell, format_cell
+from suffice.gate.judge import MAX_EFFECT
 
 STORED = RUNS / "judge.json"
 READ = "python -m suffice_research.judge_study read --data $DATA"
@@ -60,6 +61,31 @@ def _verdict(study: Study) -> Iterator[str]:
         )
 
 
+def _orders(study: Study) -> Iterator[str]:
+    """How far orders in hits still move a judge that obeys them."""
+    rows = [row for one in study.tables if one.title == "Orders in hits" for row in one.rows]
+    if not rows:
+        return
+    said = {(row[0], row[1]): row for row in rows}
+    parts = []
+    for obeys, whom in (("all", "everything"), ("all but ours", "strangers but never us")):
+        row = said[obeys, "written after rules and controls"]
+        turned, silenced, neutral, moved = (_value(row[at]) for at in (5, 7, 8, 9))
+        parts.append(
+            f"of a model that obeys {whom}, they turn {turned:.0%} of the words, silence {silenced:.0%}, and move p by {moved:.3f} "
+            f"on average, where neutral text moves it by {neutral:.3f}"
+        )
+    yield (
+        f"Orders in hits can do more than neutral text. Orders written after the defences: {'; '.join(parts)}. What is left is bounded: "
+        f"no word moves the log-odds by more than {MAX_EFFECT:g}, and a silenced judge leaves the gate's own verdict. "
+        "Orders that were known when the rules were written do no more than neutral text."
+    )
+
+
+def _value(cell: Cell) -> float:
+    return (cell.value if isinstance(cell, Interval) else None) or 0.0
+
+
 def _lines(study: Study) -> Iterator[str]:
     yield f"# {study.title}\n"
     yield f"    {READ}\n    {COMMAND}\n"
@@ -71,6 +97,6 @@ def _lines(study: Study) -> Iterator[str]:
         f"been trained on any of the public sets.{'' if study.settings['controls'] else BEFORE_CONTROLS} Brackets show 95 % bootstrap intervals over questions. "
         "To use a judge, see [let a model decide the hard ones](../howto/judge.md).\n"
     )
-    yield from (f"- {line}" for line in (*_verdict(study), *study.summary))
+    yield from (f"- {line}" for line in (*_verdict(study), *study.summary, *_orders(study)))
     yield ""
     yield from section_lines(study, {})

@@ -442,7 +442,8 @@ def _short_cells(label: str, table: Table) -> Iterator[str]:
         for column, cell in zip(table.columns, row):
             behind = cell.difference.value if isinstance(cell, WithPublished) else None
             if behind is not None and behind < 0:
-                yield f"- {label}, {row[0]}: {column} is {-100 * behind:.1f} points short"
+                short = f"{-100 * behind:.1f}" if behind < -0.0005 else "less than 0.1"
+                yield f"- {label}, {row[0]}: {column} is {short} points short"
 
 
 def _index_cost() -> Iterator[str]:

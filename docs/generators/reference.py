@@ -284,6 +284,10 @@ WRITTEN_FORMATS = {
         "the reader of a standard gate: a folder of ONNX and a tokenizer",
         "`python -m suffice_research.training.reader_export`",
     ),
+    "suffice.gate.reader.ANSWER_VERSION": (
+        "how likely the reader's answers are right: JSON in its folder",
+        "`python -m suffice_research.training.answers`",
+    ),
     "suffice.gate.question.WORD_TABLE_VERSION": (
         "the word table of a gate: a folder",
         "`python -m suffice_research.training.word_table`",

@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain, islice
@@ -311,6 +311,7 @@ class Library:
         matches; `matched=False` skips that, and reading the corpus's vocabulary.
         """
         questions = questions if isinstance(questions, str) else list(questions)
+        today = _check_day(today)
         with self.store.pinned():
             searcher = self.retriever(retriever, **options)
             if filter is None and not matched:
@@ -349,6 +350,10 @@ class Library:
         ]
 
     def _p_complete(self, gate: Gate) -> PComplete:
+        if not callable(getattr(gate, "probabilities", None)):
+            hint = "suffice.Gate.load(), or suffice.Gate.load(PATH) for your own"
+            raise InputError(f"gate is {gate!r:.60}, expected a suffice.Gate", hint=hint)
+
         def p_complete(
             questions: Sequence[str], found: Sequence[tuple[Hit, ...]]
         ) -> Sequence[float]:
@@ -418,7 +423,7 @@ class Library:
         if parsed:
             (wanted,) = parsed
         else:
-            extractor = extractor or VocabularyExtractor(vocabulary, today=today)
+            extractor = extractor or VocabularyExtractor(vocabulary, today=_check_day(today))
             wanted = extractor.extract([question])[0].filter
         is_strict = parsed is not None if strict is None else strict
         return FilteredLibrary(self, wanted, is_strict, vocabulary)
@@ -530,6 +535,16 @@ def _warn_of_shared_ids(documents: Iterable[Document]) -> Iterator[Document]:
 def _digest(document: Document) -> bytes:
     record = json.dumps(asdict(document), sort_keys=True, default=str)
     return hashlib.sha256(record.encode("utf-8", "surrogatepass")).digest()
+
+
+def _check_day(today: object) -> date | None:
+    """`today`; InputError unless it is a date. Of a datetime, the day counts."""
+    if isinstance(today, datetime):
+        return today.date()
+    if today is None or isinstance(today, date):
+        return today
+    hint = "for example today=datetime.date(2023, 12, 1)"
+    raise InputError(f"today is {today!r:.60}, expected a date", hint=hint)
 
 
 def _check_question(question: object, *, hint: str) -> None:

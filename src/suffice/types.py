@@ -320,6 +320,7 @@ class FoundAnswer:
     start: int  # of the answer or of its support, in characters
     end: int
     p: float  # probability that it is right
+    p_if_complete: float | None = None  # the same, were the texts complete; None: unknown
 
 
 class Support(StrEnum):

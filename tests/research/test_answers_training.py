@@ -1,4 +1,4 @@
-"""How likely an answer is right: learned from lists that answer, and from lists that do not."""
+"""How likely an answer is right: learned from lists that answer, given that they do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.gate.reader import ANSWER_SIGNS, SHIPPED_READER, Reader
+from suffice.errors import DataError
+from suffice.gate.calibration import Platt
+from suffice.gate.reader import (
+    ANSWER_FILE,
+    ANSWER_SIGNS,
+    SHIPPED_READER,
+    AnswerModel,
+    Reader,
+)
 from suffice_research.training.answers import (
     DIRECTION,
     AnsweredList,
@@ -20,51 +28,74 @@ from suffice_research.training.answers import (
     direction_lists,
     draw_lists,
     figures,
-    fit_weights,
+    fit_model,
     left_out_probabilities,
     probabilities,
-    save_weights,
+    save_model,
 )
 from suffice_research.training.cases import EVERYDAY, everyday_cases
 
 
 def answered(n: int, *, seed: int = 0, source: str = "colours") -> list[AnsweredList]:
-    """Half of them right, and the surer the likelier."""
+    """From complete lists half of the answers are right, and the surer the likelier; each has an
+    incomplete list beside it, where the reader is as sure.
+    """
     draw, found = np.random.default_rng(seed), []
     for _ in range(n):
         right = draw.random() < 0.5
-        signs = (1.0, *(draw.normal(2 if right else -2, 2, 3)), 0.0, 1.0, 0.0)
-        said = "blue" if right else "red"
-        found.append(AnsweredList(source, "Which colour?", (), ("blue",), said, signs))
+        signs = (1.0, *(draw.normal(2 if right else -2, 2, 2)), 0.0, 1.0)
+        whole = AnsweredList(
+            source, "Which colour?", (), ("blue",), "blue" if right else "red", signs,
+            complete=draw.normal(2, 1), p_complete=0.9,
+        )  # fmt: skip
+        gap = replace(whole, gold=(), complete=draw.normal(-2, 1), p_complete=0.1, passed=False)
+        found += [whole, gap]
     return found
 
 
 def test_probabilities_are_as_often_right_as_they_say() -> None:
-    weights = fit_weights(answered(800))
-    assert len(weights) == len(ANSWER_SIGNS)
+    model = fit_model(answered(800))
+    assert len(model.weights) == len(ANSWER_SIGNS)
+    assert model.weights[4] <= 0 <= min(model.weights[1:3])
     judged = answered(800, seed=1)
-    p, right = probabilities(judged, weights), np.array([one.right for one in judged])
+    right = np.array([one.right for one in judged])
+    alone = probabilities(judged, model, gated=False)
     for low, high in ((0, 0.5), (0.5, 1)):
-        some = (p >= low) & (p < high)
-        assert right[some].mean() == pytest.approx(p[some].mean(), abs=0.06)
+        some = (alone >= low) & (alone < high)
+        assert right[some].mean() == pytest.approx(alone[some].mean(), abs=0.06)
+    p = probabilities(judged, model)
     level = choose_level(judged, p)
     assert right[p >= level].mean() >= 0.75
-    row = figures(judged, p, level)["sources"]["colours"]
-    assert row["right"] == pytest.approx(right.mean(), abs=1e-3)
+    row = figures(judged, p, level, alone=alone)["sources"]["colours"]
+    assert row["right"] == pytest.approx(2 * right.mean(), abs=1e-3)
     assert row["right of given"] >= 0.75
+    assert row["abstained"] == 1.0
+
+
+def test_the_verdict_is_a_factor_of_the_probability_but_not_if_a_sentence_states_the_answer() -> (
+    None
+):
+    model = AnswerModel(np.array([np.log(4), 0, 0, 0, 0]), Platt(1.0, 0.0))
+    one = AnsweredList("a", "?", (), ("b",), "b", (1.0, 0, 0, 0, 0), p_complete=0.5)
+    assert probabilities([one], model) == pytest.approx([0.4])
+    unlikely = replace(one, p_complete=0.01)
+    stated = replace(unlikely, floor=0.7)
+    assert probabilities([unlikely, stated], model) == pytest.approx([0.008, 0.8])
+    assert probabilities([unlikely], model, gated=False) == pytest.approx([0.4])
+    assert probabilities([replace(one, answer="")], model).tolist() == [0.0]
 
 
 def test_the_level_holds_for_the_worst_source_left_out() -> None:
     easy = answered(150)
     misled = [  # surer than they should be: whoever learned from the others does not know
-        replace(one, signs=(1.0, *(sign + 2 for sign in one.signs[1:4]), *one.signs[4:]))
+        replace(one, signs=(1.0, *(sign + 2 for sign in one.signs[1:3]), *one.signs[3:]))
         for one in answered(150, seed=2, source="shades")
     ]
     lists = [*easy, *misled]
     p, right = left_out_probabilities(lists), np.array([one.right for one in lists])
-    pooled, level = choose_level(easy, p[:150]), choose_level(lists, p)
+    pooled, level = choose_level(easy, p[:300]), choose_level(lists, p)
     assert level > pooled
-    assert right[150:][p[150:] >= level].mean() >= 0.75 > right[150:][p[150:] >= pooled].mean()
+    assert right[300:][p[300:] >= level].mean() >= 0.75 > right[300:][p[300:] >= pooled].mean()
 
 
 def test_an_answer_to_a_list_that_lacks_something_is_never_right() -> None:
@@ -107,11 +138,33 @@ def test_pairs_of_direction_are_whole() -> None:
 def test_weights_go_beside_the_model_and_change_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     shutil.copytree(SHIPPED_READER, folder)
-    save_weights(np.array([-50.0, 0, 0, 0, 0, 0, 0]), folder)
+    save_model(AnswerModel(np.array([-50.0, 0, 0, 0, 0]), Platt(1.0, 0.0)), folder)
     reader, again = (KeptReader(folder, tmp_path / "readings.db") for _ in range(2))
     assert reader.name == Reader(SHIPPED_READER).name
     asked = ("Who did it?", ["", "Log"], ["Nora did it.", "Nothing happened on Monday."])
-    found, signs = reader.best_answer(*asked)
+    found, signs, complete = reader.best_answer(*asked)
     assert reader.answer(*asked).p < 1e-6
-    kept, same = again.best_answer(*asked)  # from the file
-    assert (kept, same.tolist()) == (found, signs.tolist())
+    kept, same, as_complete = again.best_answer(*asked)  # from the file
+    assert (kept, same.tolist(), as_complete) == (found, signs.tolist(), complete)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 1},
+        {"signs": ["constant"]},
+        {"weights": [1.0]},
+        {"weights": [1.0, 2.0, 3.0, 4.0, None]},
+        {"complete": {"slope": -1.0, "offset": 0.0}},
+        {"complete": None},
+    ],
+)
+def test_weights_of_another_version_or_shape_are_refused(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    kept = json.loads((SHIPPED_READER / ANSWER_FILE).read_text(encoding="utf-8"))
+    reader = Reader(SHIPPED_READER)
+    reader.folder = tmp_path
+    (tmp_path / ANSWER_FILE).write_text(json.dumps(kept | change), encoding="utf-8")
+    with pytest.raises(DataError, match="answers"):
+        _ = reader.answer_model

@@ -533,14 +533,18 @@ def _summary(found: Sequence[DomainResult]) -> Iterator[str]:
             )
     yield from _ece_summary(found)
     for count in (30, 100):
-        worse = []
+        worse, looked = [], 0
         for one in found:
             if count in one.p:
                 ranking, loss = _gain(one, count, "AUROC"), _gain(one, count, "Brier")
+                looked += 2
                 if (ranking.high or 0) < 0 or (loss.low or 0) > 0:
                     worse.append(one.name)
         said = ", ".join(worse) or "none"
-        yield f"{count} labels: domains that are worse than unadapted beyond noise: {said}."
+        yield (
+            f"{count} labels: domains that are worse than unadapted beyond noise, in AUROC or Brier score: {said}. "
+            f"Of these {looked} intervals, chance alone puts {looked * 0.025:.1f} on the worse side."
+        )
 
 
 def _ece_summary(found: Sequence[DomainResult]) -> Iterator[str]:

@@ -1,12 +1,18 @@
 """How likely the reader's answer is right: `python -m suffice_research.training.answers --data
 DIR` learns it, stores it beside the shipped reader, and evaluates it.
 
-It is learned from questions in part `stack`, which the reader has not seen, each with a list that
-answers it and one that lacks a needed passage. On the second kind every answer is wrong, a guess.
-An answer is right with a token F1 of 0.5, as SQuAD counts tokens. Lists are read as `ask` reads
-them: forms and roles are checked. Figures are for the parts `test` and `unseen`. The level from
-which `ask` answers is chosen on `stack` alone, where each source is judged by weights fitted
-without it: it must hold for unseen kinds of questions.
+    P(right) = P(the evidence is complete) * P(right, if it is)
+
+The second is learned from complete lists of questions in part `stack`, which the reader has not
+seen. The first is the gate's p_complete; where no gate judges, it is what the reader says,
+calibrated on the same lists and on as many that lack a needed passage. On those, every answer is
+wrong, a guess. An answer is right with a token F1 of 0.5, as SQuAD counts tokens. Lists are read as
+`ask` reads them: forms and roles are checked, and the gate must say ANSWER.
+
+Figures are for the parts `test` and `unseen`. The level from which `ask` answers is chosen on
+`stack` alone, where each source is judged by weights fitted without it: it must hold for unseen
+kinds of questions. The gate was fitted on some of its questions; those that it has not seen come
+first.
 """
 
 from __future__ import annotations
@@ -18,8 +24,9 @@ import json
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,25 +37,30 @@ from suffice.answering.answer_type import expected_answer_type
 from suffice.answering.ask import AskPolicy
 from suffice.answering.extractive_reader import passage_from_document
 from suffice.answering.span_reader import Fits, SpanReader
+from suffice.evaluation.gate_evaluation import is_seen
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.worker_pool import worker_pool
+from suffice.gate.calibration import Platt
+from suffice.gate.gate import Gate
 from suffice.gate.reader import (
     ANSWER_FILE,
     ANSWER_SIGNS,
+    ANSWER_VERSION,
     JOINT_FILE,
     PAIR_FILE,
     READER_KIND,
     READER_VERSION,
     REBUILD,
     SHIPPED_READER,
+    AnswerModel,
     Reader,
     _Outputs,
     _Window,
 )
 from suffice.numeric import sigmoid
 from suffice.storage import new_artefact, open_artefact, write_atomically
-from suffice.types import Document, FoundAnswer
+from suffice.types import Action, Document, FoundAnswer, Hit
 from suffice_research.training.cases import (
     EVERYDAY,
     STACK,
@@ -60,7 +72,7 @@ from suffice_research.training.cases import (
 )
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
 
-__all__ = ["AnsweredList", "draw_lists", "figures", "fit_weights", "main"]
+__all__ = ["AnsweredList", "draw_lists", "figures", "fit_model", "main"]
 
 Floats = npt.NDArray[np.floating[Any]]
 LIST_SIZE = 8
@@ -69,20 +81,27 @@ BINS = 5
 DIRECTION = Path(__file__).resolve().parents[2] / "direction" / "pairs.jsonl"
 MIN_RIGHT = 0.75  # share of right answers among those given, at the chosen level
 MIN_GIVEN = 5  # answers that a source needs to count in the choice of the level
-LEVELS = np.arange(0.3, 0.96, 0.05)
+LEVELS = np.arange(0.3, 0.96, 0.01)
+# The surer the reader and the shorter an answer, the likelier it is right. Nothing is assumed of the
+# constant and of yes or no.
+SIGN_BOUNDS = ((None, None), (0, None), (0, None), (None, None), (None, 0))
+PENALTY = 0.1  # of the squared weights
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredList:
-    """A question with hits, its gold answers, and the reader's answer."""
+    """A question with hits, its gold answers, the reader's answer and the gate's verdict."""
 
     source: str
     question: str
     hits: tuple[Passage, ...]
     gold: tuple[str, ...]  # empty: unanswerable
     answer: str = ""  # none if its form or roles are wrong
-    signs: tuple[float, ...] = ()
+    signs: tuple[float, ...] = ()  # none if a rule says yes or no
     floor: float = 0.0  # minimum probability if the sentence states the answer
+    complete: float = 0.0  # the reader's log-odds that the hits are complete
+    p_complete: float = 1.0  # by the gate
+    passed: bool = True  # the gate says ANSWER
 
     @property
     def f1(self) -> float:
@@ -103,9 +122,16 @@ class AnsweredList:
 
 
 def draw_lists(
-    cases: Sequence[Case], parts: Sequence[str], most: int, seed: int = SEED
+    cases: Sequence[Case],
+    parts: Sequence[str],
+    most: int,
+    seed: int = SEED,
+    seen: Callable[[Sequence[str]], Sequence[bool]] | None = None,
 ) -> Iterator[AnsweredList]:
-    """At most `most` questions per source: a complete list and one that lacks a passage."""
+    """At most `most` questions per source: a complete list and one that lacks a passage.
+
+    Those that were `seen` come last.
+    """
     by_source: dict[str, list[Case]] = {}
     for case in cases:
         known = case.answers or case.yes is not None or not case.needed
@@ -115,8 +141,11 @@ def draw_lists(
     for name, members in by_source.items():
         draw = np.random.default_rng([seed, len(members)])
         pool = [one for case in members for one in case.needed]
-        for at in draw.permutation(len(members))[:most].tolist():
-            case = members[at]
+        order = [members[at] for at in draw.permutation(len(members)).tolist()]
+        if seen is not None:
+            last = dict(zip(order, seen([case.question for case in order]), strict=True))
+            order.sort(key=last.__getitem__)
+        for case in order[:most]:
             others = list(case.distractors[:12])
             others += [pool[n] for n in draw.integers(len(pool), size=LIST_SIZE).tolist()]
             others = [one for one in dict.fromkeys(others) if one not in case.needed]
@@ -166,29 +195,42 @@ class KeptReader(Reader):
         return said
 
 
-_READER: list[Reader] = []
+_OPENED: list[tuple[Reader, Gate]] = []
 
 
 def _open(folder: Path, readings: Path | None) -> None:
-    _READER.append(KeptReader(folder, readings) if readings else Reader(folder, threads=1))
+    reader = KeptReader(folder, readings) if readings else Reader(folder, threads=1)
+    gate = Gate.load()
+    _OPENED.append((reader, replace(gate, encoders=replace(gate.encoders, reader=reader))))
 
 
 def _read(one: AnsweredList) -> AnsweredList:
-    signs: list[float] = []
+    """The list with the reader's answer and the shipped gate's verdict."""
+    ((reader, gate),) = _OPENED
+    said: list[tuple[list[float], float]] = []
 
     def find(question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits) -> FoundAnswer:
-        found, numbers = _READER[0].best_answer(question, titles, texts, fits)
-        if not signs:  # keep those of the first call, the answer
-            signs[:] = numbers.tolist()
+        found, signs, complete = reader.best_answer(question, titles, texts, fits)
+        said.append((signs.tolist(), complete))
         return found  # with probability 0: the reading adds the floor
 
-    passages = [
-        passage_from_document(Document(str(at), hit.text, title=hit.title))
-        for at, hit in enumerate(one.hits)
-    ]
+    documents = {
+        str(at): Document(str(at), hit.text, title=hit.title) for at, hit in enumerate(one.hits)
+    }
+    passages = [passage_from_document(document) for document in documents.values()]
     reading = SpanReader(find).read(one.question, expected_answer_type(one.question), passages)
-    said = tuple(signs) or (0.0,) * len(ANSWER_SIGNS)  # none if a rule says yes or no
-    return replace(one, answer=reading.answer or "", signs=said, floor=float(reading.score))
+    hits = tuple(map(Hit, documents))
+    verdict = gate.check(one.question, hits, documents=documents, explain=False)
+    signs, complete = said[0] if said else ([], 0.0)  # of the first call, the answer
+    return replace(
+        one,
+        answer=reading.answer or "",
+        signs=tuple(signs),
+        floor=float(reading.score),
+        complete=complete,
+        p_complete=verdict.p_complete,
+        passed=verdict.action is Action.ANSWER,
+    )
 
 
 def read_lists(
@@ -205,24 +247,47 @@ def read_lists(
     return found
 
 
-def fit_weights(lists: Sequence[AnsweredList]) -> Floats:
-    """Weights of ANSWER_SIGNS, by logistic regression; all sources weigh the same."""
-    from sklearn.linear_model import LogisticRegression
+def fit_model(lists: Sequence[AnsweredList]) -> AnswerModel:
+    """Weights by logistic regression, from complete lists of sources that all weigh the same, and
+    the calibration of the reader's log-odds that a list is complete.
+    """
+    from scipy.optimize import minimize
 
-    lists = [one for one in lists if one.answer]
-    signs = np.array([one.signs for one in lists])
-    right = np.array([one.right for one in lists])
+    learned = [one for one in lists if one.gold and one.answer and one.signs and not one.floor]
+    signs, share = np.array([one.signs for one in learned]), _shares(learned)
+    sides = np.where([one.right for one in learned], 1.0, -1.0)
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        margins = sides * (signs @ weights)
+        slopes = -sides * sigmoid(-margins) * share
+        value = share @ np.logaddexp(0, -margins) + PENALTY / 2 * weights @ weights
+        return float(value), signs.T @ slopes + PENALTY * weights
+
+    start = np.zeros(len(ANSWER_SIGNS))
+    found = minimize(loss, start, jac=True, bounds=SIGN_BOUNDS, method="L-BFGS-B")
+    judged = [one for one in lists if one.signs]
+    complete = Platt.fit([one.complete for one in judged], [bool(one.gold) for one in judged])
+    return AnswerModel(found.x.round(4), Platt(round(complete.slope, 4), round(complete.offset, 4)))
+
+
+def _shares(lists: Sequence[AnsweredList]) -> Floats:
+    """The weight of each list: all sources weigh the same, and 1 is the mean."""
     names, at = np.unique([one.source for one in lists], return_inverse=True)
-    share = 1 / np.bincount(at)[at]
-    model = LogisticRegression(C=10.0, fit_intercept=False, max_iter=1000)
-    model.fit(signs, right, sample_weight=share * len(lists) / len(names))
-    return np.asarray(model.coef_[0])
+    return np.asarray(len(lists) / len(names) / np.bincount(at)[at])
 
 
-def probabilities(lists: Sequence[AnsweredList], weights: Floats) -> Floats:
-    p = sigmoid(np.array([one.signs for one in lists]) @ weights)
+def probabilities(
+    lists: Sequence[AnsweredList], model: AnswerModel, *, gated: bool = True
+) -> Floats:
+    """As `ask` counts, with the gate's verdict or without a gate."""
+    none = (0.0,) * len(ANSWER_SIGNS)
+    right = sigmoid(np.array([one.signs or none for one in lists]) @ model.weights)
+    held = np.array([one.p_complete for one in lists])
+    if not gated:
+        held = model.complete.apply([one.complete for one in lists])
     floor = np.array([one.floor for one in lists])
-    return np.where([bool(one.answer) for one in lists], np.maximum(p, floor), 0.0)
+    p = np.where(floor > 0, np.maximum(right, floor), held * right)
+    return np.where([bool(one.answer) for one in lists], p, 0.0)
 
 
 def left_out_probabilities(lists: Sequence[AnsweredList]) -> Floats:
@@ -232,18 +297,19 @@ def left_out_probabilities(lists: Sequence[AnsweredList]) -> Floats:
     for name in np.unique(sources):
         others = [one for one in lists if one.source != name]
         own = np.flatnonzero(sources == name)
-        p[own] = probabilities([lists[at] for at in own.tolist()], fit_weights(others))
+        p[own] = probabilities([lists[at] for at in own.tolist()], fit_model(others))
     return p
 
 
 def choose_level(lists: Sequence[AnsweredList], p: Floats) -> float:
     """The lowest level from which enough of the given answers are right: in every source with
     enough answers, and over all lists, of which half lack something, with a margin of one standard
-    error.
+    error. None is given if the gate does not say ANSWER.
     """
     right, sources = np.array([one.right for one in lists]), np.array([one.source for one in lists])
+    passed = np.array([one.passed for one in lists])
     for level in LEVELS:
-        given = p >= level
+        given = passed & (p >= level)
         share = right[given].mean() if given.any() else 1.0
         worst = min(
             (
@@ -259,31 +325,41 @@ def choose_level(lists: Sequence[AnsweredList], p: Floats) -> float:
     return round(float(LEVELS[-1]), 2)
 
 
-def figures(lists: Sequence[AnsweredList], p: Floats, level: float) -> dict[str, Any]:
-    """Figures by source, and the calibration of the probability."""
+def figures(
+    lists: Sequence[AnsweredList], p: Floats, level: float, *, alone: Floats | None = None
+) -> dict[str, Any]:
+    """Figures by source, and the calibration of the probability where the gate says ANSWER; `alone`
+    are the probabilities without a gate.
+    """
     rows = {}
+    answered = [one.passed and p[n] >= level for n, one in enumerate(lists)]
+
+    def handled(at: Sequence[int], given: Any) -> float:
+        return _mean(lists[n].right and given[n] if lists[n].gold else not given[n] for n in at)
+
     for name in dict.fromkeys(one.source for one in lists):
         at = [n for n, one in enumerate(lists) if one.source == name]
         whole = [n for n in at if lists[n].gold]
         rest = [n for n in at if not lists[n].gold]
-        given = [n for n in at if p[n] >= level]
+        given = [n for n in at if answered[n]]
         rows[name] = {
             "questions": len(whole),
             "incomplete": len(rest),
+            "passed": _mean(lists[n].passed for n in whole),
             "em": _mean(lists[n].exact for n in whole),
             "f1": _mean(lists[n].f1 for n in whole),
             "right": _mean(lists[n].right for n in whole),
-            "answered": _mean(p[n] >= level for n in whole),
-            "abstained": _mean(p[n] < level for n in rest),
+            "answered": _mean(answered[n] for n in whole),
+            "abstained": _mean(not answered[n] for n in rest),
             "right of given": _mean(lists[n].right for n in given),
             "given": len(given),
-            "handled": _mean(
-                lists[n].right and p[n] >= level if lists[n].gold else p[n] < level for n in at
-            ),
+            "handled": handled(at, answered),
         }
-    edges = np.linspace(0, 1, BINS + 1)
-    bins = np.clip(np.digitize(p, edges) - 1, 0, BINS - 1)
-    right = np.array([one.right for one in lists])
+        if alone is not None:
+            rows[name]["handled without a gate"] = handled(at, alone >= level)
+    counted = np.array([one.passed and bool(one.answer) for one in lists])
+    right, p = np.array([one.right for one in lists])[counted], p[counted]
+    bins = np.clip(np.digitize(p, np.linspace(0, 1, BINS + 1)) - 1, 0, BINS - 1)
     reliability = [
         {
             "lists": int((bins == n).sum()),
@@ -314,16 +390,18 @@ def direction_lists(path: Path = DIRECTION) -> list[AnsweredList]:
     return found
 
 
-def save_weights(weights: Floats, folder: Path) -> None:
-    """Store these weights in the reader's folder; keep the rest."""
+def save_model(model: AnswerModel, folder: Path) -> None:
+    """Store it in the reader's folder; keep the rest."""
     manifest = open_artefact(folder, kind=READER_KIND, version=READER_VERSION, rebuild=REBUILD)
     about: Any = {"settings": manifest.settings, "inputs": manifest.inputs, "seed": manifest.seed}
     with new_artefact(folder, kind=READER_KIND, version=READER_VERSION, **about) as draft:
         for name in (PAIR_FILE, JOINT_FILE, "tokenizer.json"):
             shutil.copyfile(folder / name, draft / name)
         named = {
+            "version": ANSWER_VERSION,
             "signs": list(ANSWER_SIGNS),
-            "weights": [round(one, 4) for one in weights.tolist()],
+            "weights": model.weights.tolist(),
+            "complete": asdict(model.complete),
         }
         (draft / ANSWER_FILE).write_text(json.dumps(named, indent=2) + "\n", encoding="utf-8")
 
@@ -339,8 +417,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--study-only", action="store_true", help="measure, and leave the reader's folder as it is"
     )
-    parser.add_argument("--level", type=float, help="to answer from; chosen unless told")
-    parser.add_argument("--questions", type=int, default=80, help="of a source, at most")
+    parser.add_argument("--level", type=float, help="to answer from; that of ask unless told")
+    parser.add_argument("--questions", type=int, default=300, help="of a source, at most")
     parser.add_argument(
         "--readings", type=Path, help="keep here what the reader says, and reuse it"
     )
@@ -351,25 +429,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     cases = load_cases(args.data, [EVERYDAY])
-    level, left_out = args.level, {}
-    if not args.study_only:
-        learned = read_lists([*draw_lists(cases, (STACK,), args.questions)], args, say)
-        fitted = fit_weights(learned)
-        save_weights(fitted, args.reader)
-        p = left_out_probabilities(learned)
-        best = choose_level(learned, p)
-        left_out = figures(learned, p, best)["sources"]
-        say(
-            f"weights {fitted.round(3).tolist()}, level {best} (ask has {AskPolicy().min_probability})"
-        )
-        level = level or best
-    weights = Reader(args.reader).answer_weights
+    drawn = draw_lists(cases, (STACK,), args.questions, seen=partial(is_seen, Gate.load()))
+    learned = read_lists([*drawn], args, say)
+    model = fit_model(learned)
+    if args.study_only:
+        model = Reader(args.reader).answer_model
+    else:
+        save_model(model, args.reader)
+    p = left_out_probabilities(learned)
+    level = args.level or AskPolicy().min_probability
+    left_out = figures(learned, p, level)["sources"]
+    say(f"{model}, level {choose_level(learned, p)} (ask has {AskPolicy().min_probability})")
     drawn = draw_lists(cases, (TEST, UNSEEN), args.questions)
     judged = read_lists([*drawn, *direction_lists()], args, say)
-    found = figures(judged, probabilities(judged, weights), level or AskPolicy().min_probability)
-    found |= {"questions": args.questions, "commit": source_commit()}
-    if left_out:
-        found["left_out"] = left_out
+    p, alone = probabilities(judged, model), probabilities(judged, model, gated=False)
+    found = figures(judged, p, level, alone=alone)
+    found |= {"questions": args.questions, "commit": source_commit(), "left_out": left_out}
     for name, row in found["sources"].items():
         say(f"{name:24} " + "  ".join(f"{key} {value}" for key, value in row.items()))
     for row in found["reliability"]:

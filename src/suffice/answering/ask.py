@@ -81,7 +81,7 @@ class AskPolicy:
     max_passage_chars: int = 6000  # shown to the model at once
     repair_below: float = 0.6  # confidence below which a step is repaired
     min_confidence: float = 0.3  # needed to answer, if rules or a model read
-    min_probability: float = 0.7  # needed to answer, if the gate's reader reads: P(answer is right)
+    min_probability: float = 0.76  # the same if the gate's reader reads: P(answer is right)
     max_repairs: int = 1  # per step
     require_attribution: bool = True  # answer only what the cited sentences state
     use_gate: bool = True  # answer only if the gate agrees
@@ -261,9 +261,12 @@ class _AskRun:
                 revision += other.answer != reading.answer
                 reading, judged = other, weighed
         if judged.by == SpanReader.name:  # right only if the answers it depends on are
-            before_it = [self.latest[need].review or NO_REVIEW for need in step.depends_on]
-            chance = math.prod(one.confidence for one in before_it)
-            judged = replace(judged, confidence=judged.confidence * chance)
+            chain = [judged, *(self.latest[need].review or NO_REVIEW for need in step.depends_on)]
+            judged = replace(
+                judged,
+                confidence=math.prod(one.confidence for one in chain),
+                accuracy=math.prod(one.accuracy for one in chain),
+            )
         if reading.rivals:
             note = f"one says {reading.answer}, another {', '.join(reading.rivals)}"
         self._record(
@@ -394,6 +397,8 @@ class _AskRun:
     def finish(self, verdict: Verdict | None) -> Trace:
         """Answer if the gate agrees and the last step is sure; otherwise name what is missing."""
         self.meter.elapsed()
+        if verdict is not None:
+            self._count_verdict(verdict)
         final = final_step(self.latest, len(self.plan.steps), self.policy.min_probability)
         missing: list[str] = []
         found_nothing = not self.question_hits and not any(step.hits for step in self.steps)
@@ -428,6 +433,15 @@ class _AskRun:
         if self.on_update is not None:
             self.on_update(trace)
         return trace
+
+    def _count_verdict(self, verdict: Verdict) -> None:
+        """Replace the reader's own view of whether the evidence is complete by the gate's."""
+        for at, step in enumerate(self.steps):
+            judged = step.review if step is self.latest.get(step.number) else None
+            # If both are equal, a sentence states the answer: no other evidence is needed.
+            if judged and judged.by == SpanReader.name and judged.confidence < judged.accuracy:
+                judged = replace(judged, confidence=verdict.p_complete * judged.accuracy)
+                self.steps[at] = self.latest[step.number] = replace(step, review=judged)
 
     def _is_trusted(self, judged: Review | None) -> bool:
         if judged is None:

@@ -160,6 +160,7 @@ class Reading:
     score: float = 0.0
     by: str = "extractive"
     rivals: tuple[str, ...] = ()  # other answers, from sentences that fit as well
+    if_complete: float = 0.0  # the score if the evidence were complete; of the gate's reader only
 
 
 def passage_from_document(document: Document) -> Passage:

@@ -67,7 +67,7 @@ def review(
         return NO_REVIEW
     if reading.by == SpanReader.name:  # its score is a probability, and the sentence has the answer
         support = Support.CONTRADICTORY if reading.rivals else Support.ATTRIBUTABLE
-        return Review(reading.score, reading.score, support, reading.by)
+        return Review(reading.score, reading.if_complete, support, reading.by)
     support = classify_support(question, reading, passages, every=every, reranker=reranker)
     accuracy = min(max(reading.score, 0.0), 1.0)
     by = "rules" if reranker is None else "cross-encoder"

@@ -75,6 +75,7 @@ def agreement(question: str, sentence: str, answer: str) -> Agreement:
     """
     if _is_too_long(question, sentence):
         return Agreement.UNKNOWN
+    question, sentence = _mark_titles(question, sentence)
     if _is_swapped(question, sentence) or _denies_asked(question, answer):
         return Agreement.CONTRADICTED
     judges = (_judge_possession, _judge_comparison, _judge_life_dates, _judge_clauses)
@@ -89,6 +90,7 @@ def may_state(question: str, sentence: str) -> bool:
     """
     if _is_too_long(question, sentence):
         return False
+    question, sentence = _mark_titles(question, sentence)
     words = lower_words(_spell_out_negation(question, sentence))
     asked = parse_question(question, words)
     if asked is None or not asked.arguments:
@@ -97,10 +99,25 @@ def may_state(question: str, sentence: str) -> bool:
     return named and bool(find_clauses(asked.verb, words))
 
 
+def title_agrees(question: str, title: str, sentence: str) -> bool:
+    """Whether a sentence that opens with the question's verb, as in manuals, says it of its title:
+    "compare two sorted files", under the title "comm".
+    """
+    if _is_too_long(question, title + sentence):
+        return False
+    words = lower_words(sentence)
+    asked = parse_question(question, words)
+    if asked is None or not words or verb_key(words[0]) != asked.verb:
+        return False
+    said = f"{title} {sentence[0].lower()}{sentence[1:]}"
+    return agreement(question, said, title) is Agreement.STATED
+
+
 def polarity(question: str, sentence: str) -> bool | None:
     """Whether a sentence says yes or no to a question; None if the rules cannot analyse it."""
     if _is_too_long(question, sentence) or _is_question(sentence):
         return None
+    question, sentence = _mark_titles(question, sentence)
     cased = split_words(_spell_out_negation(question, sentence))
     words = [one.casefold() for one in cased]
     asked = parse_yes_no_question(question, words)
@@ -223,6 +240,20 @@ _NEGATIVE_PREFIX = re.compile(r"\b(?:un|non-?)(?P<rest>[a-z]{4,})\b", re.IGNOREC
 _NEGATED = re.compile(
     r"\b(?:no|not|without)\s+(?:an?\s+|the\s+|any\s+)?(?P<what>\w+)", re.IGNORECASE
 )
+
+
+# In titles, every other word may have a capital: "No Country for Old Men".
+_TITLE_NEGATION = re.compile(
+    r"\b(?:No|Not|Never|Nobody|None|Neither|Without|Cannot|\w+n['’]t) [A-Z]\w*"
+)
+
+
+def _mark_titles(question: str, sentence: str) -> tuple[str, str]:
+    """Both texts, where a negating word in a title that both name is no such word any more."""
+    for title in {*_TITLE_NEGATION.findall(question)} & {*_TITLE_NEGATION.findall(sentence)}:
+        marked = title.replace(" ", "_ ")
+        question, sentence = question.replace(title, marked), sentence.replace(title, marked)
+    return question, sentence
 
 
 def _spell_out_negation(question: str, sentence: str) -> str:

@@ -28,7 +28,7 @@ from suffice.answering.extractive_reader import (
     said_plainly,
     stem,
 )
-from suffice.answering.roles import Agreement, agreement, may_state
+from suffice.answering.roles import Agreement, agreement, may_state, title_agrees
 from suffice.answering.rule_planner import two_choices
 from suffice.text import names, title_key, tokens
 from suffice.types import Citation, FoundAnswer
@@ -82,14 +82,14 @@ class SpanReader:
             return _is_one_of(said, choices) if choices else has_form(said, answer_type)
 
         if answer_type is AnswerType.YES_NO and (said := said_plainly(question, passages)):
-            return Reading(*said, STATED, self.name)
+            return Reading(*said, STATED, self.name, if_complete=STATED)
         found = self.find(question, titles, texts, fits)
         if found is None or not found.text:
             return Reading(None, by=self.name)
         cited = _citation(passages[found.place], found.start)
         if not fits(found.text):
             return Reading(None, (cited,), 0.0, self.name)
-        reading = Reading(_without_loose_mark(found.text), (cited,), found.p, self.name)
+        reading = _reading(found, cited)
         if not choices:
             reading = self._checked(question, reading, passages, fits)
         (cited,), answer = reading.citations, reading.answer
@@ -99,6 +99,8 @@ class SpanReader:
             reading = replace(reading, answer=_whole_name(answer, cited.text))
         elif _ASKS_USE.search(question):
             reading = replace(reading, answer=_whole_clause(answer, cited.text))
+            if _describes(question, answer, cited, passages):
+                reading = _as_stated(reading)
         others = [one for one in passages if one.doc_id != cited.doc_id]
         if answer_type in EXACT and reading.score >= RIVAL and others:
             return self._with_rival(question, answer_type, reading, others)
@@ -113,11 +115,13 @@ class SpanReader:
         some sentence states. Drop it if the sentence contradicts it.
         """
         (cited,), answer = reading.citations, reading.answer or ""
-        said = Agreement.UNKNOWN  # for yes, no, and titles
+        said = Agreement.UNKNOWN  # for yes, no, and most titles
         if answer in cited.text:
             said = agreement(question, cited.text, answer)
+        elif title_agrees(question, answer, cited.text):
+            said = Agreement.STATED
         if said is Agreement.STATED:
-            return replace(reading, score=max(reading.score, STATED))
+            return _as_stated(reading)
         if said is Agreement.UNKNOWN and reading.score >= STATED:
             return reading
         none = Reading(None, (cited,), 0.0, self.name)
@@ -149,7 +153,7 @@ class SpanReader:
             return None
         if found.p < UNLIKELY:
             return None
-        return Reading(found.text, (cited,), max(found.p, STATED), self.name)
+        return _as_stated(_reading(found, cited))
 
     def _with_rival(
         self,
@@ -175,6 +179,27 @@ class SpanReader:
         if not same or not _values_differ(reading.answer or "", found.text):
             return reading
         return replace(reading, citations=(first, second), rivals=(found.text,))
+
+
+def _reading(found: FoundAnswer, cited: Citation) -> Reading:
+    sure = found.p if found.p_if_complete is None else found.p_if_complete
+    answer = _without_loose_mark(found.text)
+    return Reading(answer, (cited,), found.p, SpanReader.name, if_complete=sure)
+
+
+def _as_stated(reading: Reading) -> Reading:
+    """The reading of an answer whose sentence states it: this is evidence enough."""
+    sure = max(reading.if_complete, STATED)
+    return replace(reading, score=sure, if_complete=sure)
+
+
+def _describes(question: str, answer: str, cited: Citation, passages: Sequence[Passage]) -> bool:
+    """Whether an answer opens the text whose title the question names: "concatenate files", under
+    the title "cat".
+    """
+    title = next((title_key(one.title) for one in passages if one.doc_id == cited.doc_id), "")
+    named = title and f" {title} " in f" {title_key(question)} "
+    return bool(named) and cited.sentence == 0 and cited.text.startswith(answer)
 
 
 def _named(sentence: str) -> set[str]:

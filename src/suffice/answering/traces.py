@@ -24,6 +24,7 @@ from suffice.types import Action, Call, Filter, Step, Trace, printable
 
 TRACE_VERSION = 3
 TRACE_HINT = "`suffice ask --trace FILE` writes traces, one per line"
+MAX_SHOWN = 500  # characters of a text in a printed trace; its JSON has the whole text
 
 
 def trace_to_json(trace: Trace) -> str:
@@ -159,7 +160,7 @@ def _recorded_clock(ticks: Sequence[float]) -> Callable[[], float]:
 
 def format_trace(trace: Trace) -> str:
     """The trace as a tree for a terminal, without control characters from untrusted texts."""
-    lines = [printable(trace.question.text)]
+    lines = [_line(trace.question.text)]
     for number, step in enumerate(trace.steps, start=1):
         last = number == len(trace.steps) and trace.action is None
         branch, trunk = ("└─", "   ") if last else ("├─", "│  ")
@@ -170,13 +171,13 @@ def format_trace(trace: Trace) -> str:
         lines.append(f"└─ ANSWER  {printable(trace.answer or '')}")
     elif trace.action is not None:
         lines.append(f"└─ {trace.action.upper()}")
-        lines += [f"      missing: {printable(one)}" for one in trace.missing]
+        lines += [f"      missing: {_line(one)}" for one in trace.missing]
     return "\n".join(lines)
 
 
 def _step_lines(step: Step) -> list[str]:
     """The title of a step, followed by its details."""
-    note = [printable(step.note)] if step.note else []
+    note = [_line(step.note)] if step.note else []
     if step.verdict is not None:
         action, p_complete = step.verdict.action, step.verdict.p_complete
         count = f"{len(step.hits)} document" + "s" * (len(step.hits) != 1)
@@ -184,12 +185,18 @@ def _step_lines(step: Step) -> list[str]:
     number = f"{step.number}. " if step.number else ""
     answer = "= no answer"
     if step.answer is not None:
-        answer = f"= {printable(step.answer)}"
+        answer = f"= {_line(step.answer)}"
         if step.review is not None:
             confidence = f"confidence {step.review.confidence:.2f}"
             answer += f"   ({step.review.support}, {confidence}, {step.by})"
     cited = [
-        f"[{printable(one.doc_id)} #{one.sentence}] {printable(one.text)}"
+        f"[{_line(one.doc_id)} #{one.sentence}] {_line(one.text)}"
         for one in (step.citations if step.by != "joined" else ())
     ]
-    return [f"{number}{printable(step.question)}", answer, *cited, *note]
+    return [f"{number}{_line(step.question)}", answer, *cited, *note]
+
+
+def _line(text: str) -> str:
+    """The text on one line of a terminal; a very long one is cut."""
+    text = printable(text)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]} ... ({len(text):,} characters)"

@@ -13,12 +13,14 @@ import re
 from collections.abc import Sequence
 
 from suffice.benchmark.claims import PageIndex
+from suffice.benchmark.clarity import is_clear
 from suffice.benchmark.open_relations import is_event, is_functional
 from suffice.benchmark.relation_words import type_noun, with_article, words_of
 from suffice.benchmark.relations import Relation, get_relation
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
-from suffice.benchmark.vocabulary import base_title
+from suffice.benchmark.vocabulary import COUNTRIES, base_title
 from suffice.datasets.gold import draw_key
+from suffice.text import tokens
 
 # Two steps that have a common name; people usually use it.
 _KIN: dict[tuple[str, str], str] = {
@@ -32,6 +34,8 @@ _KIN |= {
     for spouse in ("husband", "wife", "spouse")
     for parent in ("father", "mother")
 }
+MAX_NAME_WORDS = 5  # a longer title may be a headline
+_MANUAL_PAGE = re.compile(r"(?P<name>[\w.+:-]+)\((?P<section>\d)\w*\)")
 _WORKS = frozenset(("film", "song", "album", "series", "game", "play"))
 
 
@@ -48,12 +52,17 @@ class Wording:
     def name(self, title: str, *, kind_word: bool = True) -> str:
         """A page's name as a question writes it; works get their noun."""
         page = self.pages.by_title.get(title)
+        if (manual := _MANUAL_PAGE.fullmatch(title)) is not None:
+            command = kind_word and manual["section"] == "1"
+            return f"the command {manual['name']}" if command else title
+        if re.match(r"The [a-z]", title) and len(title.split()) <= MAX_NAME_WORDS:
+            return f"the{title[3:]}"
         if page is None:
             return with_article(base_title(title), self.pages.terms)
         unique = page.kind not in _WORKS and self.pages.find(base_title(title)) is not None
         shown = base_title(title) if unique else title
         noun = page.noun if page.kind == "book" else page.kind if page.kind in _WORKS else ""
-        add = kind_word and noun and noun not in shown.casefold().split()
+        add = kind_word and noun and noun not in tokens(shown)
         if noun:
             return f"{noun} {shown}" if add else shown
         return with_article(shown, self.pages.terms, titled=True)
@@ -78,6 +87,8 @@ class Wording:
                 phrase, rest = f"the {kin} of {phrase}", rest[2:]
                 continue
             triple = rest.pop(0)
+            if triple.relation == "located in" and triple.subject in COUNTRIES:
+                return ""  # "the area where Hungary is located"
             words = self.words(triple)
             ways = words.of
             # "the husband of X's mother" can be misread as the mother of a husband.
@@ -115,6 +126,8 @@ class Wording:
         if not ways or not phrase:
             return ""
         way = self.pick(ways, f"ask {triple.relation} {phrase}")
+        if '"X"' in way and not is_nested(phrase):  # a title in quotation marks has no article
+            phrase = base_title(triple.subject)
         way = way.replace("X's", "X'") if phrase.endswith("s") else way
         return way.replace("X", phrase, 1)
 
@@ -152,6 +165,8 @@ class RuleQuestions:
         if is_event(last.relation, last.phrase, last.object):
             return None
         if last.relation == "profession" and inner and _tells_profession(inner[-1].relation):
+            return None
+        if not all(is_clear(one, self.wording.pages) for one in path.triples if one.phrase):
             return None
         start = path.triples[0].subject
         text = self.wording.ask(last, self.wording.phrase(inner, start))

@@ -258,6 +258,7 @@ class PageIndex:
     def __init__(self, pages: Iterable[Page], documents: Iterable[Document] = ()) -> None:
         documents = list(documents)
         self.title_of = {document.doc_id: document.title.strip() for document in documents}
+        self.title_counts = Counter(self.title_of.values())
         self.terms = collect_terms(documents)
         self.by_title: dict[str, Page] = {}
         self.joined: set[str] = set()  # pairs of words whose "and" belongs to one name

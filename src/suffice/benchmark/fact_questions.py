@@ -23,6 +23,14 @@ from itertools import chain, combinations, zip_longest
 from typing import TypeVar
 
 from suffice.benchmark.chain_questions import Wording, make_question
+from suffice.benchmark.clarity import (
+    fits_what,
+    has_one_answer,
+    in_context,
+    is_clear,
+    is_full_name,
+    is_listed,
+)
 from suffice.benchmark.comparison_questions import date_span
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
 from suffice.benchmark.open_relations import PARSED, is_functional, kind_of
@@ -37,6 +45,7 @@ T = TypeVar("T")
 MAX_PER_DOCUMENT, MANY_DOCUMENTS = 3, 600
 MAX_PER_SUBJECT = 30  # facts paired with each other, to avoid quadratic growth
 MAX_SAME_WORDS = 4  # in a value that two things may share
+MIN_COLUMN = 3  # rows with the same value
 MAX_VALUE_WORDS = 12  # a longer object is a sentence, not an answer
 _NUMBER = re.compile(r"(?P<sign>[$€£¥]?) ?(?P<number>\d+(?:[.,]\d+)*) ?(?P<unit>[A-Za-z%°/ ]*)")
 
@@ -56,7 +65,19 @@ class Facts:
             for subject in self.graph.subjects
             for triple in self.graph.only(subject).values()
         )
-        return [one for one in found if not one.link and _is_short(one)]
+        pages = self.wording.pages
+        clear = [one for one in found if not one.link and _is_short(one) and is_clear(one, pages)]
+        columns: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for one in clear:
+            columns[one.doc_id, one.relation][one.object] += is_listed(one)
+        # "state: done" in every row says nothing about any of them.
+        return [
+            one
+            for one in clear
+            if not is_listed(one)
+            or len(column := columns[one.doc_id, one.relation]) > 1
+            or column.total() < MIN_COLUMN
+        ]
 
     @cached_property
     def documents(self) -> int:
@@ -99,12 +120,12 @@ class Facts:
         return found
 
     @cached_property
-    def objects_of(self) -> Mapping[tuple[str, str], list[str]]:
-        """(relation or "", kind) -> known objects, to choose wrong values from."""
-        found: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    def objects_of(self) -> Mapping[tuple[str, str, str], list[str]]:
+        """(document or "", relation or "", kind) -> known objects, to choose wrong values from."""
+        found: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
         for one in self.every:
-            for relation in (one.relation, ""):
-                found[relation, one.object_kind].setdefault(one.object)
+            for place, relation in (("", one.relation), ("", ""), (one.doc_id, one.relation)):
+                found[place, relation, one.object_kind].setdefault(one.object)
         return {key: list(values) for key, values in found.items()}
 
     @cached_property
@@ -164,7 +185,7 @@ def _rationed(items: Iterable[T], group: Callable[[T], str], most: int) -> Itera
     for item in items:
         name = group(item)
         used[name] += 1
-        if used[name] <= (most // 10 if name in METADATA else most // 4):
+        if used[name] <= (most // 5 if name in METADATA else most // 4):
             yield item
 
 
@@ -179,14 +200,20 @@ def _group(triple: Triple) -> str:
 
 
 def _single(triple: Triple, wording: Wording) -> GeneratedQuestion | None:
-    name = wording.name(triple.subject)
+    name = _with_the(wording.name(triple.subject))
     text, answer = wording.ask(triple, name), base_title(triple.object)
     option = ask_option(triple, name)
     if option is not None and wording.pick(("what", "which"), fact_key(triple)) == "which":
         text, answer = option
-    if not text:
+    if not text or not has_one_answer(triple) or not fits_what(text, triple):
         return None
+    text = in_context(text, triple, wording.pages)
     return make_question(text, answer, "single", (ReasoningPath((triple,)),))
+
+
+def _with_the(name: str) -> str:
+    """ "the film Salt Orchard" """
+    return re.sub(r"^(?=(?:film|song|album|series|game|play|novel|book) [A-Z\d])", "the ", name)
 
 
 # ------------------------------------------------------------------------------------------ yes/no
@@ -196,14 +223,22 @@ def write_yes_no_questions(
     facts: Facts, paths: Sequence[ReasoningPath], *, most: int
 ) -> list[GeneratedQuestion]:
     """Yes/no questions; for about half the answer is no, and they name another subject's value."""
-    one_fact = [ReasoningPath((one,)) for one in facts.lasting]
-    two_facts = [path for path in paths if len(path.triples) == 2]
+    one_fact = [ReasoningPath((one,)) for one in facts.lasting if can_confirm(one, facts)]
+    two_facts = [
+        path for path in paths if len(path.triples) == 2 and has_one_answer(path.triples[-1])
+    ]
     found: list[GeneratedQuestion] = []
     for some in (one_fact, two_facts):
         order = facts.spread(some, _last_relation, lambda path: f"yes {path.ends}")
         order = _rationed(order, _last_relation, most)
         found += pick_questions(most, (_yes_no(path, facts) for path in order), facts.documents)
     return found
+
+
+def can_confirm(fact: Triple, facts: Facts) -> bool:
+    """Whether yes or no is certain: "Does X belong to Y?", not "Did the war end in Europe?"."""
+    named = " " not in fact.relation and is_full_name(fact.object, facts.wording.pages)
+    return named or has_one_answer(fact)
 
 
 def _last_relation(path: ReasoningPath) -> str:
@@ -213,26 +248,37 @@ def _last_relation(path: ReasoningPath) -> str:
 def _yes_no(path: ReasoningPath, facts: Facts) -> GeneratedQuestion | None:
     *inner, last = path.triples
     wording = facts.wording
-    subject = wording.phrase(inner, path.triples[0].subject)
+    subject = _with_the(wording.phrase(inner, path.triples[0].subject))
     about = f"{path.ends} {last.relation}"
     value, answer = last.object, wording.pick(("yes", "no"), about)
     if answer == "no":
-        alike = facts.objects_of.get((last.relation, last.object_kind), ())
-        if len(alike) < 2 and last.object_kind == "person":
-            alike = facts.objects_of.get(("", last.object_kind), ())
+        place = last.doc_id if is_listed(last) else ""  # values of one table are alike
+        alike = facts.objects_of.get((place, last.relation, last.object_kind), ())
+        if len(alike) < 2 and last.object_kind == "person" and last.relation not in RELATIONS:
+            alike = facts.objects_of.get(("", "", last.object_kind), ())
         noun = wording.noun(value, last.object_kind)
         others = [
             one
             for one in alike
-            if not _overlap(one, value) and wording.noun(one, last.object_kind) == noun
+            if not _overlap(one, f"{value} {last.subject}")
+            and _shape(one, last.object_kind) == _shape(value, last.object_kind)
+            and wording.noun(one, last.object_kind) == noun
         ]
+        if not has_one_answer(last):
+            return None
         if not noun and last.object_kind in ("", "thing"):  # they may be of different kinds
             return None
         if not others:
             return None
         value = wording.pick(others, f"no {about}")
     text = confirm(last, subject, wording.name(value, kind_word=False)) if subject else ""
+    text = text if inner else in_context(text, last, wording.pages)
     return make_question(text, answer, "yes_no", (path,)) if text else None
+
+
+def _shape(value: str, kind: str) -> object:
+    """What two values of a kind have in common: the unit of amounts, the words of a date."""
+    return _measure(value) if kind == "amount" else len(value.split()) if kind == "date" else ""
 
 
 def _overlap(one: str, other: str) -> bool:
@@ -261,20 +307,25 @@ def write_fact_comparisons(facts: Facts, *, most: int) -> list[GeneratedQuestion
 
 
 def _unit(triple: Triple) -> str:
-    match = _NUMBER.fullmatch(triple.object) if triple.object_kind == "amount" else None
+    return _measure(triple.object) if triple.object_kind == "amount" else ""
+
+
+def _measure(amount: str) -> str:
+    match = _NUMBER.fullmatch(amount)
     return f"{match['sign']}{match['unit']}" if match else ""
 
 
 def _compare(one: Triple, other: Triple, facts: Facts) -> GeneratedQuestion | None:
     wording = facts.wording
     paths = (ReasoningPath((one,)), ReasoningPath((other,)))
-    names = [wording.name(triple.subject) for triple in (one, other)]
+    with_kind = one.relation not in METADATA  # "whoami(1)", not "the command whoami"
+    names = [wording.name(triple.subject, kind_word=with_kind) for triple in (one, other)]
     about = f"{one.subject} {other.subject} {one.relation}"
     words = wording.words(one)
-    kinds = [wording.noun(it.subject) or wording.pages.kind(it.subject) for it in (one, other)]
-    if all(kinds) and kinds[0] != kinds[1]:
-        return None
-    if (kind_of(one.subject) == "id") != (kind_of(other.subject) == "id"):  # a basket and GH-3425B
+    kinds = [_kind(it.subject, wording) for it in (one, other)]
+    if one.relation not in METADATA and (
+        kinds[0] != kinds[1] or not kinds[0]
+    ):  # nobody compares a fort and a factory of pianos
         return None
     if words.first:
         spans = [_span(triple) for triple in (one, other)]
@@ -299,14 +350,18 @@ def _compare(one: Triple, other: Triple, facts: Facts) -> GeneratedQuestion | No
     if one.relation not in facts.shared:  # nobody asks whether two banks share a founder
         return None
     is_same = title_key(one.object) == title_key(other.object)
-    nouns = [wording.noun(triple.subject) for triple in (one, other)]
-    alike = one.relation in METADATA or (nouns[0] and nouns[0] == nouns[1])
-    if not is_same and (not alike or _overlap(one.object, other.object)):
+    if not is_same and _overlap(one.object, other.object):
         return None
     if not words.same or max(len(it.object.split()) for it in (one, other)) > MAX_SAME_WORDS:
         return None
     text = wording.pick(words.same, about).replace("X", " and ".join(names), 1)
     return make_question(text, "yes" if is_same else "no", "comparison", paths)
+
+
+def _kind(name: str, wording: Wording) -> str:
+    """What something is, from its page or name: "person", "library"; "version" of Kestrel 2."""
+    known = wording.noun(name, kind_of(name)) or wording.pages.kind(name)
+    return known or ("version" if re.search(r" \d[\d.]*$", name) else "")
 
 
 def _before(
@@ -358,6 +413,8 @@ def write_condition_questions(facts: Facts, *, most: int) -> list[GeneratedQuest
 
 def _condition(known: Triple, asked: Triple, facts: Facts) -> GeneratedQuestion | None:
     wording = facts.wording
+    if not has_one_answer(asked):
+        return None
     noun, clause = wording.noun(known.subject), _clause(known, wording)
     alone = facts.subjects_with.get((known.relation, title_key(known.object)), set())
     if not noun or not clause or len(alone) != 1:

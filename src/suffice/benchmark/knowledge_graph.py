@@ -187,7 +187,8 @@ class RuleEquivalences:
         """Names in open triples: "Hasaris" is Hasaris Labs here, H5N1 is bird flu everywhere."""
         names = _nodes(triples)
         spelled = _spelled_out(claims)
-        keys = {name: title_key(name) for name in names}
+        # A name of signs alone would equal every name that is not spelled out.
+        keys = {name: key for name in names if (key := title_key(name))}
         by_key: dict[str, list[str]] = defaultdict(list)
         longer: dict[str, list[str]] = defaultdict(list)
         aliases: dict[str, set[str]] = defaultdict(set)

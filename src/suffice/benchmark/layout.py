@@ -396,13 +396,13 @@ def _read_footer(subject: str, package: str, date: str, layout: Layout) -> None:
         r"(?P<name>.{0,60}?[^\d\s.])[ -]v?(?P<version>\d[\w.:+~-]{0,20})", package
     )
     if versioned:
-        layout.facts.append(LayoutFact(subject, "package", versioned["name"], line))
+        name = re.sub(r"(?i) (?:version|manual|release)$", "", versioned["name"])
+        layout.facts.append(LayoutFact(subject, "package", name, line))
         # "Linux man-pages 6.03", "X Version 11": not the version of what the page describes.
         if not re.search(r"man-pages|[Vv]ersion$", versioned["name"]):
             layout.facts.append(LayoutFact(subject, "version", versioned["version"], line))
-    elif not re.fullmatch(r"[\W\d]*", package) and not date_mentions(package):
-        layout.facts.append(LayoutFact(subject, "package", package, line))
-    if date_mentions(date):
+    # Without a version it may be a distributor: "Debian".
+    if date_mentions(date) and not re.search(r"\d/\d", date):  # 10/07/2025 may be two days
         layout.facts.append(LayoutFact(subject, "page date", date, line))
 
 

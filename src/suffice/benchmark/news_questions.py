@@ -14,10 +14,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import chain, combinations
 
 from suffice.benchmark.chain_questions import Wording, make_question
-from suffice.benchmark.claims import full_names
+from suffice.benchmark.claims import PageIndex, full_names
+from suffice.benchmark.clarity import is_full_name
 from suffice.benchmark.fact_questions import Facts, fact_key, pick_questions
 from suffice.benchmark.inflection import is_past, is_third_person
 from suffice.benchmark.knowledge_graph import seeded_order
@@ -26,7 +27,7 @@ from suffice.benchmark.relation_words import clause_of
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.terms import CorpusTerms
 from suffice.benchmark.validation import REPORTED
-from suffice.benchmark.vocabulary import NATIONALITIES, base_title, names_at
+from suffice.benchmark.vocabulary import COUNTRIES, FIRST_NAMES, NATIONALITIES, base_title, names_at
 from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
 from suffice.text import names, title_key
 from suffice.types import DocId, Document
@@ -35,9 +36,11 @@ MAX_CLAIM_WORDS = 30
 MAX_PARTNERS = 4  # facts of the same subject paired with each fact
 MAX_REPORTS, MIN_REPORT_WORDS, MAX_REPORT_WORDS = 4, 6, 26
 MAX_TOPIC_SHARE = 0.1  # of the reports: a word in more of them is no topic
+MAX_SAME_TOPIC = 30  # headlines with a word; two such words make two headlines comparable
 MAX_NUMBERS = 2  # more numbers are a live score
 NO_NAMES = frozenset((*MONTHS, *WEEKDAYS, *NATIONALITIES))
 _TOPIC = re.compile(r"\b[a-z]{4,}\b")
+_LONG = re.compile(r"\b[a-z]{5,}\b")
 _AUXILIARIES = frozenset("is was are were has have had will".split())
 _SPEECH = frozenset("said says told tells added adds noted notes explained explains".split())
 _OF_COMPANIES = frozenset(
@@ -46,7 +49,8 @@ _OF_COMPANIES = frozenset(
 # Words whose reference is lost when the sentence stands alone.
 _UNCLEAR = re.compile(
     r"\b(?:I|we|you|this|these|those|they|them|here|there|however|former|latter|another|others|"
-    r"instead|then|said|says|told|above|below|same|it|aforementioned|yesterday|today|tomorrow)\b"
+    r"instead|as well|then|said|says|told|above|below|same|it|aforementioned|yesterday|today|"
+    r"tomorrow)\b"
     r"|n['’]t\b|[\"“”;:()\[\]�…*|]|\. |--|—|–",
     re.IGNORECASE,
 )
@@ -61,6 +65,11 @@ _ELSEWHERE = re.compile(
     r" and (?:[A-Z][\w’'-]+ )+(?:\w+ed|came|cut|went|took|made|got|gave|ran|won|lost|hit|is|was|"
     r"has|had|will)\b"
 )
+_LIVE = re.compile(r"\blive\b", re.IGNORECASE)  # a report of moments: "sinks his first attempt"
+_PRONOUN = re.compile(r"\b(?:he|she|his|her|him|himself|herself)\b", re.IGNORECASE)
+_YEAR = re.compile(r"\b[12]\d{3}\b")
+_DANGLING = re.compile(r"(?:it|this|that|these|those|he|she|they|so|and|but|or)\b['’]?", re.I)
+MIN_QUOTE_WORDS = 7
 _WEEKDAY = re.compile(rf",? on (?:{'|'.join(WEEKDAYS)})$")  # unclear which week
 # "will cut 400 jobs, its chief executive announced": not the outlet's own words.
 _ATTRIBUTED = re.compile(r", [^,]+ (?:announced|reported|confirmed|claimed|argued|wrote)$")
@@ -89,7 +98,9 @@ def write_news_questions(
         order = facts.spread(pairs, lambda pair: pair[0].subject, lambda pair: fact_key(pair[0]))
         found += pick_questions(most, (write(*pair, by_id, facts) for pair in order))
     found += _write_reports(facts, claims, by_id, most)
-    articles = facts.spread(_article_pairs(by_id.values()), lambda pair: pair[0].source or "", _ids)
+    articles = facts.spread(
+        _article_pairs(by_id.values(), wording.pages), lambda pair: pair[0].source or "", _ids
+    )
     return found + pick_questions(most // 2, (_article_order(*pair, wording) for pair in articles))
 
 
@@ -176,9 +187,15 @@ def _speaker(triple: Triple, document: Document, wording: Wording) -> GeneratedQ
         return None
     if is_past(claim.split()[0]) or claim.split()[0] in _AUXILIARIES:
         return None
+    whole = " " in triple.subject and is_full_name(triple.subject, wording.pages)
+    if not whole:  # "Kelce said"
+        return None
     # A quotation is kept as it is; a report can be repeated if it says what it is about.
     reported = triple.phrase.endswith(" that")
     if reported and (_OWN_WORDS.search(claim) or not _names_something(claim)):
+        return None
+    short = len(claim.split()) < MIN_QUOTE_WORDS
+    if not reported and (short or _DANGLING.match(claim)):
         return None
     if not reported and (claim[0].isupper() or _OWN_WORDS.search(claim)):
         ways = (
@@ -215,13 +232,17 @@ def _write_reports(
         last for one in by_id.values() for last in full_names(f"{one.title}. {one.text}", terms)
     }
     kinds = {name: _kind(name, some.values(), people, facts) for name, some in reports.items()}
-    named = [name for name in sorted(reports) if kinds[name]]
+    every = {
+        name: [one for one in reports[name].values() if _stands_alone(one, kinds[name])]
+        for name in sorted(reports)
+    }
+    named = [name for name, some in every.items() if some]
     found: list[GeneratedQuestion] = []
     for size in range(1, MAX_REPORTS + 1):
         groups = (
             group
             for name in named
-            for group in _groups(list(reports[name].values()), size, by_id, facts.seed)
+            for group in _groups(every[name], size, by_id, facts.seed)
             if any(len(said_of[one.object]) == 1 for one in group)
         )
         order = facts.spread(
@@ -230,17 +251,25 @@ def _write_reports(
         found += pick_questions(
             most, (_who_is_it(group, kinds[group[0].subject], by_id, facts) for group in order)
         )
-    every = [one for name in named for one in reports[name].values()]
     pairs = facts.spread(
         (
             three
-            for three in _related(every, kinds, by_id, facts.seed)
+            for three in _related([*chain.from_iterable(every.values())], kinds, by_id, facts.seed)
             if three[2].subject not in said_of[three[1].object]
         ),
         lambda three: by_id[three[0].doc_id].source or "",
         lambda three: "\0".join(map(fact_key, three)),
     )
     return found + pick_questions(most, (_both_reported(*three, by_id, facts) for three in pairs))
+
+
+def _stands_alone(report: Triple, kind: str) -> bool:
+    """Whether a report on a name of this kind is clear outside its article."""
+    if kind == "person":
+        # "Fields had one touchdown"; "Kyle Mayers holds the pose": a moment.
+        verb = report.object.partition(" ")[0]
+        return " " in report.subject and (verb in _AUXILIARIES or not is_third_person(verb))
+    return bool(kind) and _PRONOUN.search(report.object) is None
 
 
 def _related(
@@ -299,6 +328,8 @@ def _groups(
 def _report(claim: Claim, document: Document, terms: CorpusTerms) -> Triple | None:
     """What a sentence says about the name at its start."""
     opening = names_at(claim.text, 0, commas=False)
+    if _LIVE.search(document.title):
+        return None
     if len(opening.names) != 1 or _only_opens(opening.names[0], document.text, terms):
         return None
     name, rest = opening.names[0], claim.text[opening.end :].strip()
@@ -317,6 +348,8 @@ def _report(claim: Claim, document: Document, terms: CorpusTerms) -> Triple | No
     rest = re.sub(r"^((?:has|have|had|is|was|are|were|will)) also\b|^also ", r"\1", rest)
     if name.split()[0].casefold() in FUNCTION_WORDS or len(name) < 3 or name in rest:
         return None
+    if "sport" in (document.category or "").casefold() and not _YEAR.search(rest):
+        return None  # which game is not said
     return Triple(name, REPORTED, rest, claim.doc_id, claim.claim_id, object_kind="thing")
 
 
@@ -337,8 +370,9 @@ def _kind(name: str, reports: Iterable[Triple], people: Collection[str], facts: 
     noun = facts.wording.noun(name, kind_of(name))
     if noun in ("person", "company", "organisation"):
         return noun
-    if any(one.relation in _OF_COMPANIES for one in facts.graph.of_subject(name)):
-        return "company"
+    held = {one.relation for one in facts.graph.of_subject(name)} & _OF_COMPANIES
+    if held:
+        return "organisation" if held == {"chair"} else "company"
     words = {word for one in reports for word in one.object.split()}
     personal = bool(words & {"his", "her", "he", "she", "himself", "herself"})
     if (personal or name in people) and "its" not in words:
@@ -384,22 +418,50 @@ def _ids(pair: tuple[Document, Document, str]) -> str:
     return f"{pair[0].doc_id}\0{pair[1].doc_id}"
 
 
-def _article_pairs(documents: Iterable[Document]) -> Iterator[tuple[Document, Document, str]]:
-    """Articles from two outlets and two days whose titles share a name, and the name."""
+def _article_pairs(
+    documents: Iterable[Document], pages: PageIndex
+) -> Iterator[tuple[Document, Document, str]]:
+    """Articles of two outlets and days whose titles share a name or two rare words; the name."""
     by_name: dict[str, list[Document]] = defaultdict(list)
-    for one in documents:
-        good = not re.search(r"[\"|]", one.title) and 3 <= len(one.title.split()) <= 20
-        for name in dict.fromkeys(names(one.title)) if good and one.published_at else ():
-            if 2 <= len(name.split()) <= 3:
+    by_word: dict[str, list[Document]] = defaultdict(list)
+    dated = [one for one in documents if one.published_at and _is_headline(one.title)]
+    for one in dated:
+        for name in dict.fromkeys(names(one.title)):
+            if _is_topic(name, one.title, pages.terms):
                 by_name[name].append(one)
+        for word in set(_LONG.findall(one.title.casefold())) - FUNCTION_WORDS:
+            by_word[word].append(one)
+    pairs = [(*pair, name) for name in sorted(by_name) for pair in _near(by_name[name])]
+    rare = (by_word[word] for word in sorted(by_word) if len(by_word[word]) <= MAX_SAME_TOPIC)
+    alike = Counter(pair for some in rare for pair in combinations(some, 2))
+    pairs += [
+        (one, other, "")
+        for (one, other), words in alike.items()
+        if words > 1 and one.category == other.category
+    ]
     seen: set[frozenset[str]] = set()
-    for name in sorted(by_name):
-        for one, other in pairwise(by_name[name]):
-            apart = one.source != other.source and one.published_at != other.published_at
-            key = frozenset((one.doc_id, other.doc_id))
-            if apart and one.title != other.title and key not in seen:
-                seen.add(key)
-                yield one, other, name
+    for one, other, name in pairs:
+        apart = one.source != other.source and one.published_at != other.published_at
+        key = frozenset((one.doc_id, other.doc_id))
+        if apart and one.title != other.title and key not in seen:
+            seen.add(key)
+            yield one, other, name
+
+
+def _near(articles: Sequence[Document]) -> Iterator[tuple[Document, Document]]:
+    """Pairs of articles, a few for each."""
+    return chain.from_iterable(zip(articles, articles[at:]) for at in range(1, 2 * MAX_PARTNERS))
+
+
+def _is_topic(name: str, title: str, terms: CorpusTerms) -> bool:
+    """Whether articles can be about this name: not the UK, and not "European" before a noun."""
+    common = name.casefold() in terms.small | FIRST_NAMES or name in NO_NAMES | COUNTRIES
+    adjective = " " not in name and re.search(rf"\b{re.escape(name)} [a-z]", title) is not None
+    return len(name.split()) <= 3 and len(name) > 2 and not common and not adjective
+
+
+def _is_headline(title: str) -> bool:
+    return not re.search(r"[\"|]|&#", title) and 3 <= len(title.split()) <= 20
 
 
 def _article_order(
@@ -413,7 +475,7 @@ def _article_order(
     facts = [_published(it) for it in (one, other)]
     paths = tuple(ReasoningPath((it,)) for it in facts)
     titles = [f'{it.source} {{}} "{it.title}"' for it in (one, other)]
-    if wording.pick(("which", "whether"), f"which {about}") == "whether":
+    if not name or wording.pick(("which", "whether"), f"which {about}") == "whether":
         text = f"Did {titles[0].format('publish')} {when} {titles[1].format('published')}?"
         answer = "yes" if is_first == (when == "before") else "no"
         return make_question(text, answer, "temporal", paths)

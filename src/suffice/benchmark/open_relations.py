@@ -690,6 +690,8 @@ def _second(
         return
     further = _skip(text, at) + len(following)
     if group.passive:
+        if kind == "phrase" and following == "by":
+            return  # "was based on the novel by": not who based it
         if following == "by" or (kind == "date" and following in ("in", "at", "on")):
             verb = text[start:end].rpartition(" ")[0]
             for one in _objects(

@@ -29,13 +29,14 @@ from suffice.benchmark.inflection import (
     past_of,
     past_tense,
     third_person,
+    with_indefinite_article,
 )
 from suffice.benchmark.open_relations import LITERALS, PARSED, is_event
 from suffice.benchmark.relations import MAX_RELATION_WORDS, RELATIONS, Relation
 from suffice.benchmark.stage_protocols import Triple
 from suffice.benchmark.stated_facts import STATED
 from suffice.benchmark.terms import NO_TERMS, CorpusTerms
-from suffice.benchmark.vocabulary import ATTRIBUTES, ROLES
+from suffice.benchmark.vocabulary import ATTRIBUTES, COUNTRIES, ROLES
 
 _NOUNS = frozenset(QUESTION_WORDS["nouns"].split())
 _REJECTED = frozenset(QUESTION_WORDS["rejected"].split())
@@ -122,6 +123,7 @@ def parse_relation(relation: str, phrase: str, object_kind: str) -> Predicate | 
         if weak or (base_form(first) in _PLACED and not tail):
             return None
         plural = be in ("are", "were") or _is_plural(first, phrase)
+        plural = plural and "by" not in phrase.split()  # "is run by Jean": Jean runs it
         do = "did" if past else "do" if plural else "does"
         verb = _past_form(first, phrase) if past else base_form(first) if plural else first
         return Predicate(verb=verb, base=base_form(first), do=do, rest=rest)
@@ -159,7 +161,8 @@ def _tense(phrase: str) -> tuple[str, bool]:
 
 
 def _is_plural(third: str, phrase: str) -> bool:
-    return base_form(third) in phrase.split() and third not in phrase.split()
+    words = phrase.split()  # "has run" is singular
+    return base_form(third) in words and not {third, "has", "had"} & set(words)
 
 
 def _past_form(third: str, phrase: str) -> str:
@@ -192,7 +195,7 @@ def type_noun(name: str, kind: str, pages: PageIndex) -> str:
                 return suffix
     if kind == "organisation":
         return "company" if _COMPANY.search(name) else "organisation"
-    return "place" if kind == "place" else ""
+    return "country" if name in COUNTRIES else "place" if kind == "place" else ""
 
 
 _ARTICLE = re.compile(r"(?:the|an?|our|my|his|her|their|its|each|every|all|no)\b", re.IGNORECASE)
@@ -212,7 +215,9 @@ def with_article(name: str, terms: CorpusTerms = NO_TERMS, *, titled: bool = Fal
     plural = name.endswith("s") and not name.endswith(("ss", "us", "is"))
     part = re.match(r"[a-z]+ of \S", name) is not None  # the middle of Budapest
     common = (plain or part) and not plural and " " in name and not titled
-    takes = common or name in terms.definite or _TAKES_ARTICLE.fullmatch(name)
+    kind = re.fullmatch(r"(?P<proper>[A-Z][\w-]+) [a-z]{3,}", name)  # the Dunstan valve
+    noun = kind is not None and not plural and kind["proper"].casefold() not in terms.small
+    takes = common or noun or name in terms.definite or _TAKES_ARTICLE.fullmatch(name)
     return f"the {name}" if takes and not _ARTICLE.match(name) else name
 
 
@@ -249,7 +254,9 @@ def is_clean(triple: Triple) -> bool:
 
 # "The same of its text", "The third.", "The best such": only the row above tells what is meant.
 _POINTS_BACK = re.compile(r"The same\b|Its\b|The \w+\.?$|.*\bsuch\b")
-_NO_PURPOSE = frozenset("By Some If When Takes See Note Like".split())  # opens a remark
+_NO_PURPOSE = frozenset(
+    "Default Defaults Alias Same This By Some If When Takes See Note Like".split()
+)  # opens a remark
 
 
 def words_of(triple: Triple, pages: PageIndex) -> Relation:
@@ -259,8 +266,11 @@ def words_of(triple: Triple, pages: PageIndex) -> Relation:
         if triple.relation in _KEYS and _POINTS_BACK.match(triple.object):
             return _NONE
         verb = triple.object.partition(" ")[0].casefold()
-        does = triple.relation != "purpose" or is_base(verb)
-        return known if does else Relation(ask=("What is X?",))
+        if triple.relation != "purpose" or is_base(verb):
+            return known
+        named = triple.object[:1].isupper() or verb in ("a", "an", "the")
+        # "manipulate the utilization", "traffic control filter": a verb or a noun.
+        return Relation(ask=("What is X?" if named else "What is X for?",))
     if triple.relation.startswith(STATED):
         return Relation(object="date", ask=(triple.phrase,))
     if triple.relation.startswith(PARSED):
@@ -468,6 +478,8 @@ def confirm(triple: Triple, subject: str, value: str) -> str:
     known = RELATIONS.get(triple.relation)
     if known is not None and known.object == "person" and f"the {triple.relation} of X" in known.of:
         return f"Is {value} the {triple.relation} of {subject}?"
+    if _is_count(triple):
+        return f"Does {subject} have {value} {triple.relation}?"
     one = _predicate(triple) if triple.relation not in _KEYS and is_clean(triple) else None
     if one is None or (triple.object_kind == "date" and one.verb):
         return ""
@@ -478,9 +490,12 @@ def confirm(triple: Triple, subject: str, value: str) -> str:
         return ""  # its article is missing
     if event:
         return f"Is it true that the {one.noun} of {subject} {value.removeprefix('the ')}?"
+    if one.noun and (triple.object_kind in LITERALS or triple.object_kind == "thing"):
+        return f"{one.be.capitalize()} the {one.noun} of {subject} {value}?"
     if one.noun:
-        article = "a" if _ONE_OF_SEVERAL.match(one.noun) else "the"
-        return f"{one.be.capitalize()} {value} {article} {one.noun} of {subject}?"
+        many = _ONE_OF_SEVERAL.match(one.noun) or one.noun in _HELD_BY_MANY
+        held = with_indefinite_article(one.noun) if many else f"the {one.noun}"
+        return f"{one.be.capitalize()} {value} {held} of {subject}?"
     opening = f"{one.be.capitalize()} {subject} {one.participle}"
     if not one.participle:
         opening = f"{one.do.capitalize()} {subject} {one.base}"

@@ -35,7 +35,7 @@ _NAME = re.compile(
     r"\b(?P<the>[Tt]he )?"
     r"(?P<name>[A-Z][\w-]{0,40}(?: (?:(?:of|and) (?:the )?)?[A-Z][\w-]{0,40}){0,5})"
     r"(?=[,.;:!?)’']|$| (?:is|was|are|were|has|had|in|on|at|of|by|and|or|to|from|for|with|which|"
-    r"that|after|before|until|since|as)\b)"
+    r"that|after|before|until|since|as|[a-z]+(?:s|ed) (?:an?|the|to|in|on|at|by|its))\b)"
 )
 _HEADING = re.compile(r"^#{1,6} +(?P<text>[^\n#]{3,60})$", re.MULTILINE)
 
@@ -45,7 +45,8 @@ class CorpusTerms:
     """Keys of `things` without capitals, `keys` for properties, and all lower-case words (`small`).
 
     `plurals` are capitalized only at the start of a sentence: "Outsiders" is not a name. `definite`
-    names mostly stand with "the". `page` is the subject of the sentence being parsed.
+    names mostly stand with "the". `parts` often start longer names: "Chicago". `page` is the
+    subject of the sentence being parsed.
     """
 
     things: frozenset[str] = frozenset()
@@ -53,6 +54,7 @@ class CorpusTerms:
     small: frozenset[str] = frozenset()
     plurals: frozenset[str] = frozenset()
     definite: frozenset[str] = frozenset()
+    parts: frozenset[str] = frozenset()
     page: str = ""
 
 
@@ -63,6 +65,7 @@ def collect_terms(documents: Iterable[Document]) -> CorpusTerms:
     """The vocabulary of these documents."""
     keys, phrases, things = Counter[str](), Counter[str](), set[str]()
     small, opening, inside = set[str](), set[str](), set[str]()
+    alone, within = Counter[str](), Counter[str]()  # "Chicago", and "Chicago Fire"
     articles = Counter[str]()  # how much more often with "the" than without
     texts = 0
     for document in documents:
@@ -73,6 +76,11 @@ def collect_terms(documents: Iterable[Document]) -> CorpusTerms:
             (opening if match["inside"] is None else inside).add(match["word"])
         for match in _NAME.finditer(text):
             articles[match["name"]] += 1 if match["the"] else -1
+            first, *rest = match["name"].split()
+            if not rest:
+                alone[first] += 1
+            elif not rest[0].isupper():  # "Flexport CEO Mira Holt"
+                within[first] += 1
         inside.add(base_title(document.title))  # "Athens" may be a page
         if ":" in text:
             found = {match["key"].casefold() for match in _LINE_KEY.finditer(text)}
@@ -92,6 +100,7 @@ def collect_terms(documents: Iterable[Document]) -> CorpusTerms:
         frozenset(small),
         frozenset(opening - inside),
         frozenset(name for name, more in articles.items() if more > 0),
+        frozenset(name for name, times in within.items() if 3 * times > alone[name]),
     )
 
 

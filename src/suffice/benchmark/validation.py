@@ -16,7 +16,7 @@ from functools import cached_property
 
 from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.inflection import QUESTION_WORDS
-from suffice.benchmark.open_relations import PARSED, is_event
+from suffice.benchmark.open_relations import PARSED, SAID, is_event
 from suffice.benchmark.stage_protocols import GeneratedQuestion, Judgement, Triple
 from suffice.benchmark.vocabulary import NATIONALITIES, ROLES, any_of, base_title
 from suffice.lexicon import FUNCTION_WORDS, MONTHS
@@ -58,12 +58,13 @@ class RuleJudge:
         self.pages = pages
         self._documents = documents
         self._key = {one.doc_id: _spaced(_searched(one)) for one in documents}
+        self._text = {one.doc_id: one.text for one in documents}
         self._title_counts = Counter(one.title for one in documents)
         self._naming: dict[str, set[DocId]] = {}  # name -> the documents with it
 
     def judge(self, questions: Sequence[GeneratedQuestion]) -> list[Judgement]:
-        paths = (path for question in questions for path in question.paths)
-        self._look_for({title_key(path.ends[0]) for path in paths})
+        starts = {path.ends[0] for question in questions for path in question.paths}
+        self._look_for({title_key(name) for start in starts for name in (start, base_title(start))})
         seen: set[str] = set()
         found = []
         for question in questions:
@@ -215,6 +216,24 @@ class RuleJudge:
         others = self._naming[title_key(fact.subject)] - set(question.doc_ids)
         return any(f" {title_key(fact.relation)} " in self._key[doc_id] for doc_id in others)
 
+    def has_namesake(self, question: GeneratedQuestion) -> bool:
+        """Another document introduces its subject: "Mira Holt was born", "Mira Holt, a painter"."""
+        if question.kind == "chain":
+            return False
+        for path in question.paths:
+            name = path.ends[0]
+            told = path.triples[0].relation in (REPORTED, SAID)
+            if told or (name != base_title(name) and name in question.text):
+                continue
+            bare = re.escape(base_title(name))
+            introduced = re.compile(
+                rf"^{bare} (?:\(|(?:is|was) (?:an?|born)\b)|\b{bare}, an? [a-z]"
+            )
+            others = self._naming[title_key(base_title(name))] - set(question.doc_ids)
+            if any(introduced.search(self._text[doc_id]) for doc_id in others):
+                return True
+        return False
+
     def _says_alike(self, question: GeneratedQuestion) -> bool:
         """Whether another document has all words of the subject and most of the question's."""
         fact = question.paths[0].triples[0]
@@ -305,6 +324,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("fact not in its document", RuleJudge.is_unsupported),
     ("in another document, too", RuleJudge.has_other_source),
     ("perhaps otherwise in another document", RuleJudge.has_other_outcome),
+    ("perhaps something else of that name", RuleJudge.has_namesake),
     ("a detour past a document", RuleJudge.has_detour),
     ("answerable from one document", RuleJudge.needs_one_document),
 )

@@ -10,7 +10,14 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli.loaders import judge_spec, open_library
-from suffice.cli.output import command, print_json, progress_bar, say, say_skipped
+from suffice.cli.output import (
+    NOT_BETTER,
+    command,
+    print_json,
+    progress_bar,
+    say,
+    say_skipped,
+)
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,8 +26,6 @@ if TYPE_CHECKING:
     from suffice.datasets import Label, LabelledExamples
     from suffice.evaluation import Adaptation
     from suffice.types import DocId, Document
-
-NOT_BETTER = 3  # exit code
 
 
 @command

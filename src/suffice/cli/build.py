@@ -107,7 +107,7 @@ def build(
             if not rebuild:
                 built |= _store(library, folder or source.name, texts, compares, **work)
             built["documents"] = len(library)
-        _check_filled(built, data)
+        check_filled(built["path"], built["documents"], data)
     written = jsonl.write(data, export) if export else []
     about = asdict(summary) if summary else {}
     about |= _folder_record(folder, data) if folder else {}
@@ -133,11 +133,12 @@ def _check_target(out: Path | None, store: str | None, rebuild: bool) -> str | N
     return str(QdrantAddress.parse(store)) if store else str(out) if out else None
 
 
-def _check_filled(built: dict[str, Any], data: Dataset) -> None:
-    if not built["documents"]:
+def check_filled(library: str | Path, count: int, data: Dataset) -> None:
+    """InputError if a library has no document, with the first problem of what was read."""
+    if not count:
         first = f"; the first problem: {data.bad.examples[0]}" if data.bad.count else ""
         hint = "add or repair documents, and run the same command again"
-        raise InputError(f"the library {built['path']} has no document{first}", hint=hint)
+        raise InputError(f"the library {library} has no document{first}", hint=hint)
 
 
 def _store(

@@ -137,14 +137,24 @@ def _open_run(
 
 
 def _read_batch(path: Path | None, bad: BadRecords) -> Iterator[Line]:
-    """The lines of --batch; - reads stdin."""
+    """The lines of --batch: of a file, a pipe, or stdin (-)."""
     from suffice.evaluation.batch_check import read_log_lines
+
+    if path is None or str(path) == "-":
+        return _stream_lines(sys.stdin, "stdin")
+    return _pipe_lines(path) if path.is_fifo() else read_log_lines(path, bad)
+
+
+def _pipe_lines(path: Path) -> Iterator[Line]:
+    with path.open(encoding="utf-8") as stream:
+        yield from _stream_lines(stream, str(path))
+
+
+def _stream_lines(stream: Iterable[str], name: str) -> Iterator[Line]:
     from suffice.storage import Line
 
-    if path is not None and str(path) != "-":
-        return read_log_lines(path, bad)
-    stdin = enumerate((line.removeprefix(BOM) for line in sys.stdin), start=1)
-    return (Line(line, f"stdin:{number}") for number, line in stdin if line.strip())
+    lines = enumerate((line.removeprefix(BOM) for line in stream), start=1)
+    return (Line(line, f"{name}:{number}") for number, line in lines if line.strip())
 
 
 def _find_hits(
@@ -198,7 +208,10 @@ def _read_hits(path: Path) -> list[Any]:
     from suffice.storage import readable_file
 
     try:
-        text = sys.stdin.read() if str(path) == "-" else readable_file(path).read_text("utf-8")
+        if str(path) == "-":
+            text = sys.stdin.read()
+        else:
+            text = (path if path.is_fifo() else readable_file(path)).read_text("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text", hint="convert the file to UTF-8") from error
     text = text.removeprefix(BOM)

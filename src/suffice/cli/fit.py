@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer import Option
 
 from suffice.cli import options as opt
 from suffice.cli.loaders import DataSource
-from suffice.cli.output import command, parse_list, print_json, progress_bar, say, say_skipped
+from suffice.cli.output import (
+    NOT_BETTER,
+    command,
+    parse_list,
+    print_json,
+    progress_bar,
+    say,
+    say_skipped,
+)
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
     from suffice.datasets import Dataset
+    from suffice.evaluation.significance import Difference
     from suffice.gate.gate import Gate
     from suffice.gate.training import LabelledQuestion
     from suffice.storage import BadRecords
 
+UNCHECKED = (
+    "note: on real questions, a gate fitted to generated ones can be worse than the shipped gate; "
+    "--labels FILE compares both"
+)
 LABELLED_EXAMPLE = (
     '{"question": "...", "gold": ["a1", "b2"], '
     '"hits": [{"doc_id": "a1", "title": "...", "text": "...", "score": 7.5}]}'
@@ -48,6 +63,15 @@ def fit(
     alpha: opt.Alpha = 0.1,
     delta: opt.Delta = 0.1,
     costs: opt.CostList = "1,0.05,0.3",
+    labels: Annotated[
+        Path | None,
+        Option(
+            help="With --benchmark: labels of real questions, to compare with the shipped gate."
+        ),
+    ] = None,
+    force: Annotated[
+        bool, Option("--force", help="With --labels: write it even if it is not better.")
+    ] = False,
     bridge: Annotated[bool, Option("--bridge", help="Fit a ranker for bridge instead.")] = False,
     limit: opt.Limit = None,
     skip_bad: opt.SkipBad = False,
@@ -77,6 +101,7 @@ def fit(
     check_replaceable(out, kind=GATE_KIND)  # before the work
     open_encoders(preset)  # what is missing is reported before the work
     bad = BadRecords(skip=skip_bad)
+    real = None if labels is None else _RealLabels.read(labels, benchmark, preset, k, bad)
     with progress_bar(quiet=json) as progress:
         options: dict[str, Any] = {
             "other_retrievers": parse_list(others),
@@ -98,17 +123,82 @@ def fit(
         told: Any = {"progress": progress, "total": len(labelled)}
         gate = experiment.gate_fitter(choice, preset, seed, k, **told)(labelled)
         gate = experiment.with_seen_questions(gate, [question.question for question in labelled])
-    gate.save(out)
-    if json:
-        record = {"path": str(out), "questions": len(labelled), "k": k}
-        record |= {"seed": seed, "preset": preset}
-        print_json({**record, "policy": gate.policy.as_json(), "metrics": gate.card.get("metrics")})
-    else:
-        print(f"gate for {len(labelled):,} questions with {k} hits at {out}")
-        print(gate.policy.words)
+    made = benchmark is not None
+    record = {"questions": len(labelled), "k": k, "seed": seed, "preset": preset}
+    written = _write(gate, out, record, real, force=force, made=made, json=json)
     say_skipped(bad)
+    if not written:
+        say("nothing written: keep the shipped gate, or write this one anyway with --force")
+        raise typer.Exit(NOT_BETTER)
     if not json:
         say(f"\nnext: {_next_step(gate, out)}")
+
+
+def _write(
+    gate: Gate,
+    out: Path,
+    record: dict[str, Any],
+    real: _RealLabels | None,
+    *,
+    force: bool,
+    made: bool,
+    json: bool,
+) -> bool:
+    """Save the gate, unless it is not better on real labels; whether it is saved."""
+    from suffice.evaluation.adaptation import describe_gain
+
+    gain = None if real is None else real.gain(gate)
+    written = force or gain is None or (gain.value or 0.0) > 0
+    if written:
+        gate.save(out)
+    if json:
+        path = {"path": str(out) if written else None}
+        figures = {"policy": gate.policy.as_json(), "metrics": gate.card.get("metrics")}
+        print_json(path | record | {"gain": gain and asdict(gain)} | figures)
+        return written
+    if real is not None and gain is not None:
+        print(f"on {len(real.examples):,} labels, {describe_gain(gain, len(real.examples))}")
+    elif made:
+        say(UNCHECKED)
+    if written:
+        print(f"gate for {record['questions']:,} questions with {record['k']} hits at {out}")
+        print(gate.policy.words)
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class _RealLabels:
+    """Labels of questions that were not generated, to compare a gate with the shipped one."""
+
+    examples: Sequence[LabelledQuestion]
+    shipped: Gate
+
+    @classmethod
+    def read(
+        cls, path: Path, benchmark: Path | None, preset: str, k: int, bad: BadRecords
+    ) -> _RealLabels:
+        from suffice.datasets import read_labels, to_examples
+        from suffice.evaluation.adaptation import MIN_LABELS
+        from suffice.gate.gate import Gate
+
+        if benchmark is None:
+            hint = "to learn from labels, use: suffice adapt"
+            raise InputError("--labels goes with --benchmark", hint=hint)
+        shipped = Gate.load(preset=preset)
+        found = to_examples(read_labels(path, bad=bad), k=min(k, shipped.card["k"]))
+        if (count := len(found.examples)) < MIN_LABELS:
+            hint = f"label {MIN_LABELS - count} more lists of hits"
+            if found.left_out:
+                hint += f"; {len(found.left_out)} are skipped, the first: {found.left_out[0]}"
+            message = f"{path} has {count} labels that can be used, expected at least {MIN_LABELS}"
+            raise InputError(message, hint=hint)
+        return cls(found.examples, shipped)
+
+    def gain(self, gate: Gate) -> Difference:
+        """How much lower the gate's Brier score is than that of the shipped one."""
+        from suffice.evaluation.adaptation import compare_gates
+
+        return compare_gates(self.shipped, gate, self.examples)
 
 
 def _next_step(gate: Gate, out: Path) -> str:
@@ -147,8 +237,10 @@ def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQues
             if not question.strip() or not _is_list_of_ids(gold):
                 raise InputError("expected 'question', a list 'hits' and a list 'gold' of ids")
         except InputError as error:
-            message = f"{record.where}: {error}"
-            bad.report(InputError(message, hint=f"like {LABELLED_EXAMPLE}"))
+            hint = f"like {LABELLED_EXAMPLE}"
+            if gold is None and "complete" in value:
+                hint = f"a yes or no is enough to adapt a gate: suffice adapt {path} --out gate"
+            bad.report(InputError(f"{record.where}: {error}", hint=hint))
             continue
         yield LabelledQuestion(
             question,

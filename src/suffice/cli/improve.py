@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.build import open_folder, update_folder
+from suffice.cli.build import check_filled, open_folder, update_folder
 from suffice.cli.loaders import DataSource, name_library, open_library
 from suffice.cli.output import command, print_json, progress_bar, say, say_written
 from suffice.errors import InputError
@@ -113,8 +113,9 @@ def _open_library(name: str, out: Path, progress: Progress, *, quiet: bool) -> I
         raise InputError(message, hint="choose an --out beside it")
     (out / STAGES_DIR).mkdir(parents=True, exist_ok=True)  # says whose folder this is
     with Library.build(out / "library", (), links=False) as library:
-        documents = folder.dataset().documents()
-        changes = update_folder(library, folder, documents, progress=progress)
+        data = folder.dataset()
+        changes = update_folder(library, folder, data.documents(), progress=progress)
+        check_filled(out / "library", len(library), data)
         same = not (changes.added or changes.replaced or changes.removed)
         if not quiet:
             say(f"library: {'up to date' if same else f'{len(library):,} documents'}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json as json_module
 import shlex
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 FILTER_EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
 HELP_HINT = "add --help to the command to see what it takes"
 BUG_HINT = "this is a bug in suffice; run `suffice --debug ...` and report the traceback"
+NOT_BETTER = 3  # exit code: nothing was written, as the new gate is not better
+BAD_PATHS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP)  # no disk has such a file
 settings = {"debug": False}
 
 
@@ -65,6 +68,9 @@ def _describe_error(error: Exception) -> tuple[str, str, str, int]:
     """Code, message, hint and exit code."""
     if isinstance(error, SufficeError):
         return error.code, str(error), error.hint or HELP_HINT, error.exit_code
+    if isinstance(error, OSError) and error.errno in BAD_PATHS:
+        message = f"{str(error.filename)[:80]}: {error.strerror}"
+        return InputError.code, message, "give the path of a file or folder", 2
     if isinstance(error, OSError):
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return "disk", message, disk_hint(error), 1

@@ -129,16 +129,17 @@ class Folder:
             except MissingExtraError as error:
                 error.hint += ", or leave PDF files out: suffice build --skip-bad"
                 raise
-        seen: set[str] = set()
+        seen: dict[str, str] = {}
         for file in files:
             path = self.path_of(file)
             skipped, found = bad.count, 0
             try:
                 for document in self._documents_of(file, path, bad):
-                    if document.doc_id in seen:
-                        bad.reject(str(file), f"document id {document.doc_id!r} is used before")
+                    place = _place(document)
+                    if (first := seen.setdefault(document.doc_id, place)) != place:
+                        problem = f"document id {document.doc_id!r} is already used in {first}"
+                        bad.reject(f"{file}{place.removeprefix(path)}", problem)
                         continue
-                    seen.add(document.doc_id)
                     found += 1
                     yield document
                 if not found and bad.count == skipped:
@@ -227,6 +228,13 @@ class Folder:
                 yield Document(
                     default, one.text, one.title, published_at=one.published_at, extra=extra
                 )
+
+
+def _place(document: Document) -> str:
+    """The file that the document is from, with its line, or its place in a JSON list."""
+    extra = document.extra
+    number = extra.get("line", extra.get("item"))
+    return f"{extra['path']}" if number is None else f"{extra['path']}:{number}"
 
 
 def _is(kind: Callable[[], bool]) -> bool:

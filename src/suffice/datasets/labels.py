@@ -11,7 +11,8 @@ missing:
 the question needs, found or not. A later row about the same question and hits replaces the earlier
 one. {"undo": true, "question": …, "hits": …, "by": …} takes back that person's last row (without
 `by`, anybody's); its hits may be ids. A row whose `complete` is null, without other labels, is a
-skipped question and replaces nothing. A `by` that starts with "judge:" means that a model gave the
+skipped question and replaces nothing; so is a table's row with an empty cell for the label, and a
+trace without feedback. A `by` that starts with "judge:" means that a model gave the
 label (`suffice judge`); a person's label for the same list replaces it.
 
 The meaning of per-hit labels: if `complete` is yes and every hit is judged, the needed hits are the
@@ -37,7 +38,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from suffice.errors import InputError
+from suffice.errors import InputError, did_you_mean
 from suffice.gate.hits import UNNAMED_ID_PREFIX, DocumentMap, normalize_hits
 from suffice.gate.training import LabelledQuestion
 from suffice.storage import BadRecords, Record, read_json_records, read_lines, readable_file
@@ -70,7 +71,8 @@ FEEDBACK_NAMES = (
     "rating", "value",
 )  # fmt: skip
 GOLD_NAMES = ("gold", "gold_ids", "needed", "reference_context_ids", "reference_contexts")
-INNER_NAMES = ("outputs", "output", "inputs", "input", "metadata")  # objects in a trace
+TRACE_NAMES = ("outputs", "output", "inputs", "input")
+INNER_NAMES = (*TRACE_NAMES, "metadata")  # objects in a trace
 SCORE_NAMES = ("key", "name")  # of a score in a list of scores
 VALUE_NAMES = ("score", "value", "avg")
 YES = {"yes", "y", "true", "t", "1", "up", "thumbs_up", "thumbsup", "like", "good", "positive",
@@ -182,7 +184,11 @@ def read_labels(
     """
     bad, path = BadRecords() if bad is None else bad, Path(path)
     score = _column(score) if score is not None and _is_table(path) else score
-    return parse_labels(_read_rows(path, bad), bad=bad, score=score)
+    found = parse_labels(_read_rows(path, bad), bad=bad, score=score)
+    if score is not None and not found:
+        names = set(_score_names(_read_rows(path, BadRecords(skip=True))))
+        raise InputError(f"{path} has no score {score!r}", hint=did_you_mean(score, names))
+    return found
 
 
 def read_lists(path: Path, *, bad: BadRecords | None = None) -> list[Label]:
@@ -333,16 +339,31 @@ def _distinct(label: Label) -> int:
 
 def parse_label(record: Record, score: str | None = None) -> Label | Undo:
     """The label in one row; InputError if it has none, or contradicts itself."""
-    question = _question(record)
-    by, at = (optional_text(record, name) or "" for name in ("by", "at"))
-    if record.value.get("undo") is True:
-        return Undo(question, _undone_ids(record, question), by)
-    hits, judged = _hits(record, question)
     complete, marks = _complete(record, score)
-    needed, gold = {**judged, **marks}, _gold(record)
-    label = Label(question, hits, complete, needed, gold, by, at, record.where)
+    gold = _gold(record)
+    try:
+        question = _question(record)
+        by, at = (optional_text(record, name) or "" for name in ("by", "at"))
+        if record.value.get("undo") is True:
+            return Undo(question, _undone_ids(record, question), by)
+        hits, judged = _hits(record, question)
+    except InputError:
+        if _is_trace(record) and complete is None and gold is None:
+            return Label("", ())  # a step without documents, and without feedback
+        raise
+    label = Label(question, hits, complete, {**judged, **marks}, gold, by, at, record.where)
     _check_consistent(label, record)
     return label
+
+
+def _is_trace(record: Record) -> bool:
+    return any(isinstance(record.value.get(name), Mapping | list) for name in TRACE_NAMES)
+
+
+def _is_unlabelled(record: Record) -> bool:
+    """Whether it is no error that it has no label: the field is empty, or it is a trace."""
+    names = (*COMPLETE_NAMES, *FEEDBACK_NAMES)
+    return _is_trace(record) or any(name in record.value for name in names)
 
 
 def _undone_ids(record: Record, question: str) -> tuple[frozenset[DocId], ...]:
@@ -357,7 +378,7 @@ def _check_consistent(label: Label, record: Record) -> None:
     """Raise InputError if the label is empty or contradicts itself."""
     if unknown := sorted(label.needed.keys() - label.hit_ids):
         raise field_error(record, "needed", f"ids of the hits; {unknown[0]!r} is none")
-    if not label.says_anything and "complete" not in record.value:
+    if not label.says_anything and not _is_unlabelled(record):
         raise _missing(record, "complete", EXPECTED, (*COMPLETE_NAMES, *FEEDBACK_NAMES))
     problem, all_judged = "", label.hit_ids <= label.needed.keys()
     if label.complete and not label.hits:
@@ -475,6 +496,16 @@ def _named_scores(scores: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
+def _score_names(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        for level in _levels(record.value):
+            for value in filter(None, map(level.get, FEEDBACK_NAMES)):
+                if isinstance(value, list):
+                    yield from _named_scores(value)
+                elif isinstance(value, Mapping):
+                    yield from map(str, value)
+
+
 def _one_of(scores: Mapping[str, Any], record: Record, name: str, wanted: str | None) -> Any:
     """The score to use: the wanted one, the one for completeness, or the only one."""
     known = {key: value for key, value in scores.items() if value is not None}
@@ -554,8 +585,10 @@ def _read_rows(path: Path, bad: BadRecords) -> Iterable[Record]:
 
 
 def _with_values(record: Record) -> Record:
-    """A table row: empty cells are missing, JSON in cells is parsed, "Question" is "question"."""
-    cells = {_column(name): _cell(text) for name, text in record.value.items() if text.strip()}
+    """A table row: empty cells are null, JSON in cells is parsed, "Question" is "question"."""
+    cells = {
+        _column(name): _cell(text) if text.strip() else None for name, text in record.value.items()
+    }
     return Record(cells, record.where)
 
 

@@ -81,6 +81,21 @@ class Forecast:
     auroc: Interval
 
 
+def describe_gain(gain: Difference, labels: int) -> str:
+    """Whether a gate is better than another, by the decrease of its Brier score on labels."""
+    value, low, high = gain.value or 0.0, gain.low or 0.0, gain.high or 0.0
+    figures = f"the Brier score falls by {value:.3f} [{low:.3f}, {high:.3f}]"
+    if value < 0:
+        figures = f"the Brier score rises by {-value:.3f} [{0 - high:.3f}, {0 - low:.3f}]"
+    if low > 0:
+        return f"better: {figures}"
+    if value > 0:
+        return f"probably better, as far as {labels} labels tell: {figures}"
+    if high < 0:
+        return f"worse: {figures}"
+    return f"not better, as far as {labels} labels tell: {figures}"
+
+
 @dataclass(frozen=True)
 class Adaptation:
     """The adapted gate, and its figures on labels it had not seen."""
@@ -108,17 +123,7 @@ class Adaptation:
     @property
     def verdict(self) -> str:
         """Whether it is better, in one sentence."""
-        gain, low, high = self.gain.value or 0.0, self.gain.low or 0.0, self.gain.high or 0.0
-        figures = f"the Brier score falls by {gain:.3f} [{low:.3f}, {high:.3f}]"
-        if gain < 0:
-            figures = f"the Brier score rises by {-gain:.3f} [{0 - high:.3f}, {0 - low:.3f}]"
-        if low > 0:
-            return f"better: {figures}"
-        if self.is_better:
-            return f"probably better, as far as {self.labels} labels tell: {figures}"
-        if high < 0:
-            return f"worse: {figures}"
-        return f"not better, as far as {self.labels} labels tell: {figures}"
+        return describe_gain(self.gain, self.labels)
 
     def to_write(self, *, force: bool = False) -> Gate | None:
         """The gate to keep, with its judge's weight; None if the old gate is the one to keep."""
@@ -145,10 +150,13 @@ class Adaptation:
     def promise(self) -> str:
         """What a promise would need, in one sentence."""
         what = f"a promise of at most {self.alpha:.0%} incomplete answers"
-        if self.promise_labels is None:
-            most = PROMISE_PARTS * MOST_LABELS
-            return f"{what}: even {most:,} labels like these would hardly support it"
-        return f"{what}: takes about {self.promise_labels:,} labels like these"
+        policy = self.gate.policy
+        if policy.promise is not None and policy.answer_at is not None:
+            return f"{what}: these {self.labels:,} labels support it"
+        takes = f"more than {PROMISE_PARTS * MOST_LABELS:,}"
+        if self.promise_labels is not None:
+            takes = f"about {self.promise_labels:,}"
+        return f"{what}: takes {takes} labels, as far as these {self.labels:,} tell"
 
     def as_json(self) -> dict[str, Any]:
         names = ("labels", "complete", "alpha", "promise_labels", "is_better", "verdict")
@@ -224,6 +232,21 @@ def adapt_to_labels(
     gain = learn_judge(base, labels, odds, opinions, rule, **options)
     figures = _figures(complete, gain.p, gain.answered, parts)
     return replace(found, judged=gain, with_judge=figures)
+
+
+def compare_gates(old: Gate, new: Gate, examples: Sequence[LabelledQuestion]) -> Difference:
+    """How much lower the Brier score of the new gate is, on labels that it has not learned from.
+
+    Both judge the hits that both read.
+    """
+    k = min(old.card["k"], new.card["k"])
+    lists = [replace(one, hits=one.hits[:k]) for one in examples]
+    losses = []
+    for gate in (old, new):
+        labels = _read(gate, lists, None)
+        odds = gate.model.log_odds(gate.model.describe(labels.batch).table)
+        losses.append((sigmoid(odds) - labels.complete) ** 2)
+    return paired_difference(*losses, level=LEVEL)
 
 
 def _odds_for_promise(

@@ -221,8 +221,11 @@ def read_verdict_log(path: Path) -> LogContents:
     """Read a log and NAME.1, its older part. Damaged lines are counted, not fatal."""
     rows: list[LoggedVerdict] = []
     bad, cut_off = BadRecords(skip=True), False
-    older = rotated_path(Path(path))
-    for part in (*([older] if older.is_file() else []), readable_file(Path(path))):
+    path = Path(path)
+    parts = [rotated_path(path)] if rotated_path(path).is_file() else []
+    if not path.is_file() or path.stat().st_size:  # a log is empty until the first check
+        parts.append(readable_file(path))
+    for part in parts:
         damaged: list[tuple[str, str]] = []  # the previous line, if it could not be read
         for line in read_lines(part, bad):
             if not line.text.strip():

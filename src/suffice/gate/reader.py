@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import DataError, NotReadyError
+from suffice.gate.calibration import Platt
 from suffice.gate.features import READING
 from suffice.numeric import log_odds, sigmoid
 from suffice.storage import open_artefact, sha256_of
@@ -43,14 +44,11 @@ IRRELEVANT = -3.0  # the relevance of such a hit; most are between -3 and 3
 TOP_NEEDED = 4
 # Cache size, about 70 KB each: a further search, or finding the answer, reads most windows again.
 KEPT_WINDOWS = 128
-ANSWER_FILE = "answers.json"  # in the reader's folder
-# Inputs for the probability that an answer is right: 1, the log-odds that there is an answer, those
-# of this answer among all, those that the set is complete, whether it is yes or no, its number of
-# words (long answers are cut wrongly more often), and its lead over the next answer.
-ANSWER_SIGNS = (
-    "constant", "some answer", "this answer", "complete", "yes or no", "log words", "lead",
-)  # fmt: skip
-MIN_LEAD = 0.001  # lower limit of the likelihoods whose ratio is the lead
+ANSWER_FILE, ANSWER_VERSION = "answers.json", 2  # in the reader's folder
+# Inputs for the probability that an answer from complete hits is right: 1, the log-odds that there
+# is an answer, those of this span among all, whether the answer is yes or no, and its number of
+# words (long answers are cut wrongly more often).
+ANSWER_SIGNS = ("constant", "some answer", "this span", "yes or no", "log words")
 ANSWER_TOKENS = 30  # of an answer, at most
 ANSWER_STARTS, ANSWER_ENDS = 24, 3  # candidate positions
 MAX_QUOTE = 300  # characters on either side of the most relevant place
@@ -82,6 +80,13 @@ class Reading:
         of_question = "The question is long: only its beginning was read."
         found = ((of_hits, self.unread), (of_question, self.question_cut))
         return tuple(sentence for sentence, is_so in found if is_so)
+
+
+class AnswerModel(NamedTuple):
+    """How likely an answer is right."""
+
+    weights: Floats  # of ANSWER_SIGNS, if the hits are complete
+    complete: Platt  # from the log-odds of the reader to the probability that they are
 
 
 class _Window(NamedTuple):
@@ -163,45 +168,54 @@ class Reader:
         self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
     ) -> FoundAnswer:
         """The best answer to the question in these hits, preferably one that `fits`, and the
-        probability that it is right.
+        probability that it is right: that of complete hits, times that the hits are complete.
         """
-        found, signs = self.best_answer(question, titles, texts, fits)
+        found, signs, complete = self.best_answer(question, titles, texts, fits)
         if not found.text:
             return found
-        return replace(found, p=float(sigmoid(np.array(self.answer_weights @ signs))))
+        model = self.answer_model
+        right = float(sigmoid(np.array(model.weights @ signs)))
+        return replace(
+            found, p=right * float(model.complete.apply([complete])[0]), p_if_complete=right
+        )
 
     def best_answer(
         self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
-    ) -> tuple[FoundAnswer, Floats]:
-        """The answer without its probability, and ANSWER_SIGNS, from which that is computed."""
+    ) -> tuple[FoundAnswer, Floats, float]:
+        """The answer without its probability, and what that is computed from: ANSWER_SIGNS, and the
+        log-odds that the hits are complete.
+        """
         hits = list(zip(titles, texts, strict=True))
         chosen = _choose_hits(question, sorted(set(hits)))
         if not chosen:
-            return FoundAnswer("", -1, 0, 0, 0.0), np.zeros(len(ANSWER_SIGNS))
+            return FoundAnswer("", -1, 0, 0, 0.0), np.zeros(len(ANSWER_SIGNS)), UNREAD
         asked, windows, parts, _, _ = self._windows(question, chosen)
         outputs = self._run(asked, windows)
         head = len(asked) + 2
         read = [(_clean(title), text) for (title, _), text in zip(chosen, parts, strict=True)]
-        slot, start, end, text, p, second = _best_span(windows, outputs.spans, head, read, fits)
+        slot, start, end, text, p = _best_span(windows, outputs.spans, head, read, fits)
         kinds = outputs.answer
         nothing, span, yes, no = np.exp(kinds - np.logaddexp.reduce(kinds)).tolist()
         if said := max(yes, no) > span and fits("yes"):
-            text, p, second = ("yes", yes, no) if yes > no else ("no", no, yes)
+            text = "yes" if yes > no else "no"
             slot, (start, end) = _best_evidence(windows, outputs.evidence, head, len(parts))
-        signs = [1.0, log_odds(1 - nothing), log_odds(p), outputs.complete, float(said)]
-        signs.append(float(np.log(max(len(text.split()), 1))))
-        signs.append(float(np.log((p + MIN_LEAD) / (second + MIN_LEAD))))
+        this = 0.0 if said else log_odds(p)  # how sure it is of yes or no tells little
+        words = float(np.log(max(len(text.split()), 1)))
+        signs = np.array([1.0, log_odds(1 - nothing), this, float(said), words])
         at = hits.index(chosen[slot])
-        return FoundAnswer(text, at, max(start, 0), max(end, 0), 0.0), np.array(signs)
+        return FoundAnswer(text, at, max(start, 0), max(end, 0), 0.0), signs, outputs.complete
 
     @cached_property
-    def answer_weights(self) -> Floats:
-        """The weights of ANSWER_SIGNS; DataError if none were fitted for this model."""
+    def answer_model(self) -> AnswerModel:
+        """How likely answers are right; DataError if that was not fitted for this reader."""
         path = self.folder / ANSWER_FILE
         hint = "python -m suffice_research.training.answers"
         with data_errors(f"the weights of answers in {path}", hint=hint):
-            found = np.array(read_json(path)["weights"], dtype=float)
-        if found.shape != (len(ANSWER_SIGNS),) or not np.isfinite(found).all():
+            kept = read_json(path)
+            if (kept.get("version"), kept.get("signs")) != (ANSWER_VERSION, [*ANSWER_SIGNS]):
+                raise DataError(f"{path} is of another version of suffice", hint=hint)
+            found = AnswerModel(np.array(kept["weights"], float), Platt(**kept["complete"]))
+        if found.weights.shape != (len(ANSWER_SIGNS),) or not np.isfinite(found.weights).all():
             raise DataError(f"{path} has no {len(ANSWER_SIGNS)} finite weights", hint=hint)
         return found
 
@@ -338,10 +352,9 @@ def _best_evidence(
 def _best_span(
     windows: Sequence[_Window], logits: Sequence[Floats], head: int,
     hits: Sequence[tuple[str, str]], fits: Fits,
-) -> tuple[int, int, int, str, float, float]:  # fmt: skip
+) -> tuple[int, int, int, str, float]:  # fmt: skip
     """Hit, start, end, words and probability of the likeliest answer, in a text or a title; only
-    those that fit, if there are any. No answer has probability 0. Last comes the probability of the
-    likeliest other answer, one that shares no word with it.
+    those that fit, if there are any. No answer has probability 0.
     """
     logs = np.full((len(windows), max(map(len, logits)), 2), -np.inf)
     for row, one in zip(logs, logits, strict=True):
@@ -367,17 +380,15 @@ def _best_span(
             if words and (start < 0) == (end < 0):
                 found.setdefault(words, []).append((p, window.hit, start, end, said))
     if not found:
-        return 0, 0, 0, "", 0.0, 0.0
+        return 0, 0, 0, "", 0.0
     # Windows overlap, and several hits may give the same answer.
     fitting = {words for words, same in found.items() if fits(same[0][-1])} or set(found)
     chance = {
         words: min(sum(one[0] for one in found[words]), 1.0) for words in found if words in fitting
     }
     best = max(chance, key=lambda words: chance[words])
-    mine = set(best.split())
-    second = max((p for words, p in chance.items() if mine.isdisjoint(words.split())), default=0.0)
     _, hit, start, end, said = max(found[best])
-    return hit, start, end, said, chance[best], second
+    return hit, start, end, said, chance[best]
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:

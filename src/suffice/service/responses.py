@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import pairwise
 from typing import Any, get_args
 
 from fastapi import HTTPException, Request
@@ -18,6 +19,7 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 from suffice import errors
+from suffice.datasets.labels import HITS_NAMES, QUESTION_NAMES
 
 JSON = "application/json"
 STATUS: dict[type[errors.SufficeError], int] = {
@@ -31,6 +33,7 @@ SCHEMA_HINT = "see the schemas in /openapi.json"
 MAX_ERRORS_SHOWN = 5  # invalid values of one request
 MAX_NAME = 100  # characters of a field's name
 UNKNOWN_FIELD = "extra_forbidden"  # pydantic's name for it
+OTHER_NAMES = {"question": QUESTION_NAMES, "hits": HITS_NAMES}  # what other tools call it
 BLANK = {"pattern": r"\S"}  # what pydantic says about a text of spaces only
 
 
@@ -113,6 +116,7 @@ def to_api_error(error: Exception) -> ApiError:
 def validation_error(invalid: Sequence[Mapping[str, Any]], schema: Any = None) -> ApiError:
     """Invalid values, each with its field; the values themselves are not repeated.
 
+    A location begins with where the value was sent: "body" or "query".
     `schema` is the model of the body, used to suggest the nearest known field.
     """
     # Of a union, only the member that came closest: a hit may be a text, but this one is an object.
@@ -134,8 +138,9 @@ def _describe(error: Mapping[str, Any], schema: Any) -> str:
         return f"{path}: String should not be blank"
     if error.get("type") != UNKNOWN_FIELD or not location:
         return f"{path}: {error['msg']}"
-    known = _fields_at(schema, location[:-1])
-    nearest = f" ({errors.did_you_mean(str(location[-1]), known)})" if known else ""
+    known, name = _fields_at(schema, location[:-1]), str(location[-1])
+    same = next((one for one in known if name in OTHER_NAMES.get(one, ())), name)
+    nearest = f" ({errors.did_you_mean(same, known)})" if known else ""
     return f"{path}: unknown field{nearest}"
 
 
@@ -156,12 +161,13 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _field_parts(location: Sequence[Any]) -> tuple[Any, ...]:
-    """The location without the names of union members."""
-    members = ("body", "query", "str", "HitInput")
+    """The location without where it was sent (first) and the names of union members."""
+    members = ("str", "HitInput")  # of a hit, whose number stands before
     return tuple(
         part
-        for part in location
-        if isinstance(part, int) or (part not in members and "[" not in part)
+        for before, part in pairwise(location)
+        if isinstance(part, int)
+        or not ("[" in part or (isinstance(before, int) and part in members))
     )
 
 

@@ -289,7 +289,8 @@ def _complete(service: Service, form: schemas.CompleteRequest) -> dict[str, Any]
 async def ask(request: Request, form: schemas.AskRequest) -> Response:
     """Plan, search, read, review, and answer only if the gate agrees.
 
-    With `Accept: text/event-stream` the steps are sent as they happen.
+    With `Accept: text/event-stream` the steps are sent as they happen. At the end they come again,
+    with the gate's verdict counted in their confidence.
     """
     _log_question(request, form.question)
     return await respond_to_ask(request, form)

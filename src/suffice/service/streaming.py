@@ -185,7 +185,8 @@ class BatchCheck:
             form = _LINE_ADAPTER.validate_json(line)
         except ValidationError as error:
             errors = error.errors(include_url=False, include_input=False)
-            return None, validation_error(errors, BatchLine)
+            sent = [{**one, "loc": ("body", *one["loc"])} for one in errors]
+            return None, validation_error(sent, BatchLine)
         job = CheckJob(question=form.question, hits=form.hits, others=form.others, **self._options)
         return form.question_id, job
 

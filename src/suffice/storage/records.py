@@ -77,6 +77,8 @@ def readable_file(path: Path) -> Path:
         problem, hint = "is a folder, expected a file", "give the path of the file inside it"
     elif not path.exists():
         problem, hint = "does not exist", "check the path"
+    elif path.is_fifo():  # a second reader would miss what the first one took
+        problem, hint = "is a pipe, expected a file", "write it to a file first"
     elif path.stat().st_size == 0:
         problem, hint = "is empty", "check that the download or export finished"
     elif not os.access(path, os.R_OK):
