@@ -154,8 +154,10 @@ def test_the_command_says_how_many_labels_a_promise_takes_or_that_it_is_kept(
         said[count] = suffice("adapt", labels, *words).output
     assert "2,000 labels, as far as these 30 tell" in said[30]
     assert "Never answers: no threshold keeps the promise" in said[30]
+    assert "next: adapt again with more labels" in said[30]
     assert "incomplete answers: these 100 labels support it" in said[100]
     assert "Answers from p_complete" in said[100]
+    assert "next: suffice check" in said[100]
 
 
 def test_the_command_refuses_a_gate_that_is_not_better(tmp_path: Path) -> None:

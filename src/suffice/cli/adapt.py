@@ -184,7 +184,10 @@ def _say_next(
             more = f" --judge {judge}{share}"
             if known.policy is not None:
                 print(f"with the judge: {known.policy.words}")
-        say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}{more}')
+        if result.gate.policy.answer_at is None:
+            say("\nnext: adapt again with more labels, a larger --alpha or none: it never answers")
+        else:
+            say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}{more}')
     else:
         say(f"\nnothing written: keep {gate}, or label more")
         say("next: run it again with more labels, or with --force to write the gate anyway")
