@@ -44,8 +44,8 @@ SPOKEN_NAMES = {"hint", "message", "problem"}  # variables that hold a part of a
 # counted again.
 REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "suffice.retrieval.candidate_pool": (
-        ("5623b11b657c",), "1914e4e7a496",
-        "a corpus that names nothing is searched, which failed before",
+        ("5623b11b657c", "1914e4e7a496"), "24e6bef23555",
+        "a corpus that names nothing is searched, and two lists of features are one",
     ),
     "suffice.evaluation.answers": (
         ("e69882c38bda",), "5373c455108d",

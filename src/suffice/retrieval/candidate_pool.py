@@ -47,9 +47,7 @@ class Feature:
     direction: int = 0
 
 
-# The features that `bridge-quality` also has: its reader was fitted before the bridge made further
-# queries.
-BASE_FEATURES = (
+TITLED_FEATURES = (
     Feature("bm25", "BM25 with the question, divided by the best of the pool.", 1),
     Feature("bm25_rank", "One over the rank in the text search; 0 where it was not found.", 1),
     Feature("dense", "Similarity with the question, divided by the best of the pool.", 1),
@@ -86,9 +84,6 @@ BASE_FEATURES = (
     Feature("held_covers", "Share of the question that is covered already."),
     Feature("names_left", "Share of the question's names that no held document has."),
     Feature("bridges", "How many candidates a held document leads to."),
-)
-TITLED_FEATURES = (
-    *BASE_FEATURES,
     Feature("asked_rank", "One over its best rank in a search that a held document asked.", 1),
     Feature("shared_context", "Share of the question beside a rare name that a held one has.", 1),
     Feature("shared_rarity", "How rare the rarest of these names is.", 1),
