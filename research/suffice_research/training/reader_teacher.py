@@ -8,6 +8,8 @@ The teacher is seventy times as large as the reader and knows far more language 
 
 It reads the text as the reader does, in lower case. The question comes before the hits and after
 them: each token sees only those before it.
+
+With `--lists` it also reads the lists that `gate_baselines --write-lists` wrote.
 """
 
 from __future__ import annotations
@@ -54,6 +56,7 @@ WINDOWS = 128  # per step: as many hits, or a little more
 TUNED_SEED, TAUGHT_SEED = 1, 2
 TOGETHER = 48  # steps whose lists are read together, sorted by length
 READ_TOKENS = 60_000  # per batch when reading
+HIT_TOKENS = 768  # of a hit in given lists: the reader reads no more of most
 
 
 class _Texts:
@@ -61,6 +64,8 @@ class _Texts:
 
     def __init__(self, pack: Pack, words: Tokenizer, tokenizer: Tokenizer) -> None:
         self.pack, self.words, self.tokenizer = pack, words, tokenizer
+        words.no_truncation()
+        words.no_padding()
 
     def ids(self, text: str) -> list[int]:
         return list(self.tokenizer.encode(text).ids)
@@ -73,8 +78,18 @@ class _Texts:
         labels = (*(float(one.needed) for one in listed.hits), float(listed.complete))
         return Example([*head, *ids], 0, tuple(len(head) + at for at in places), labels)
 
+    def unlabelled(self, question: str, hits: Sequence[tuple[str, str]]) -> Example:
+        docs = [Document(self._lowered(title), self._lowered(text)) for title, text in hits]
+        asked = self._lowered(question)
+        head = self.ids(f"Question: {asked}\n{document_text(docs)}")
+        ids, places = judging_ids(self.ids, asked, len(docs))
+        return Example([*head, *ids], 0, tuple(len(head) + at for at in places))
+
     def _text(self, ids: Sequence[int]) -> str:
         return str(self.words.decode(list(ids)))
+
+    def _lowered(self, text: str) -> str:
+        return self._text(self.words.encode(text, add_special_tokens=False).ids[:HIT_TOKENS])
 
 
 class _Steps(IterableDataset):  # type: ignore[misc]
@@ -141,6 +156,17 @@ def teach(
     return {"seed": TAUGHT_SEED, "windows": WINDOWS, "lists": lists, "sizes": sizes, "p": p}
 
 
+def read_lists(model: AskingModel, texts: _Texts, path: Path, out: Path) -> None:
+    """Write the probabilities that each hit is needed, and at last that the list is complete."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    said = read(model, [texts.unlabelled(row["question"], row["hits"]) for row in rows])
+    lines = (
+        json.dumps({"key": row["key"], "p": p.astype(float).round(4).tolist()})
+        for row, p in zip(rows, said, strict=True)
+    )
+    out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pack", type=Path)
@@ -153,6 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--longest", type=int, default=1400, help="tokens per list")
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument("--most", type=int, default=60, help="cases per source for figures")
+    parser.add_argument("--lists", type=Path, help="further lists to read, as JSON Lines")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     args = parser.parse_args(arguments)
     torch.manual_seed(0)
@@ -189,6 +216,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             show(found)
             figures[name] = found
     (args.out / "teacher.json").write_text(json.dumps(figures))
+    if args.lists:
+        read_lists(model, texts, args.lists, args.out / "read.jsonl")
     if args.reading:
         np.savez(args.out / "taught.npz", **teach(model, texts, args.reading, args.workers))
 

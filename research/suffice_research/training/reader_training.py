@@ -454,6 +454,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pack", type=Path)
     parser.add_argument("--minilm", type=Path, nargs="+", required=True)
+    parser.add_argument(
+        "--student", type=Path, nargs="+",
+        help="the student starts from this base instead, see `reader_bases`",
+    )  # fmt: skip
     parser.add_argument("--taught", type=Path, help="what `reader_teacher` has written")
     parser.add_argument(
         "--taught-pack", type=Path, help="the pack that the teacher has read, if it is another"
@@ -487,7 +491,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(str(error))
     minilm = weights_of(args.minilm)
     base = CrossEncoder(minilm).to(DEVICE).eval()
-    student = load_minilm(minilm, DEEP if args.deep else PAIR, JOINT)
+    own = weights_of(args.student) if args.student else minilm
+    student = load_minilm(own, DEEP if args.deep else PAIR, JOINT)
     if args.start:
         start = weights_of(args.start)
         student.load_state_dict(at_base_layers(start) if args.deep else start, strict=False)

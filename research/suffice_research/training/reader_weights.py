@@ -65,12 +65,14 @@ def write_weights(
 
 
 def base_weights(path: Path) -> Arrays:
-    """Floats under the names of transformers' BERT, from a dynamically quantised ONNX file."""
+    """Floats under the names of transformers' BERT, from a dynamically quantised ONNX file. Encoders
+    of sentences leave "bert." out.
+    """
     import onnx  # late: training does not need it
     from onnx import numpy_helper
 
     model = onnx.load(str(path))
-    given = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
+    given = {_full_name(one.name): numpy_helper.to_array(one) for one in model.graph.initializer}
 
     def whole(name: str) -> npt.NDArray[Any]:
         zero = given[f"{name}_zero_point"].astype(np.float32)
@@ -88,7 +90,7 @@ def base_weights(path: Path) -> Arrays:
             found[name.removesuffix("_quantized")] = whole(name.removesuffix("_quantized"))
     for node in model.graph.node:
         if node.op_type == "MatMulInteger" and node.input[1] in given:
-            place = (
+            place = _full_name(
                 node.name.removesuffix("/MatMul_quant")
                 .removesuffix("/Gemm_MatMul_quant")
                 .lstrip("/")
@@ -96,3 +98,7 @@ def base_weights(path: Path) -> Arrays:
             )
             found[f"{place}.weight"] = whole(node.input[1].removesuffix("_quantized")).T
     return {name: np.ascontiguousarray(one) for name, one in found.items()}
+
+
+def _full_name(name: str) -> str:
+    return f"bert.{name}" if name.startswith(("embeddings.", "encoder.", "pooler.")) else name
