@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,12 +18,15 @@ from suffice.types import Document, Evidence, Hit, Question
 from suffice_research.training.gate_baselines import (
     BASELINES,
     HITS,
+    TEACHER,
     TOP_SCORE,
     Compared,
     baselines_study,
     calibrate,
     figures,
     main,
+    read_teacher,
+    write_lists,
 )
 from suffice_research.training.gate_study import JudgedLists
 
@@ -49,7 +53,7 @@ def test_a_list_without_scores_has_no_top_score() -> None:
     ranked = found("a mill by a mill", "a barn", scores=[7.5, 2.0])
     drawn = found("a mill", scores=[None])
     nothing = found(scores=[])
-    table = figures([ranked, drawn, nothing], WordCounter())
+    table = figures([ranked, drawn, nothing], WordCounter(), {})
     by_name = dict(zip(BASELINES, table.T.tolist(), strict=True))
     assert by_name[MAX] == [2, 1, 0]
     assert by_name[MEAN] == [1, 1, 0]
@@ -57,6 +61,18 @@ def test_a_list_without_scores_has_no_top_score() -> None:
     assert by_name[HITS] == [2, 1, 0]
     assert by_name[TOP_SCORE][0] == 7.5
     assert np.isnan(by_name[TOP_SCORE][1:]).all()
+
+
+def test_the_teacher_reads_each_list_once_and_without_labels(tmp_path: Path) -> None:
+    mill, barn = found("a mill", scores=[1.0]), found("a barn", scores=[None])
+    assert write_lists([mill, barn, mill], tmp_path / "lists.jsonl") == 2
+    first, second = map(json.loads, (tmp_path / "lists.jsonl").read_text().splitlines())
+    assert set(first) == {"key", "question", "hits"}
+    (tmp_path / "read.jsonl").write_text(json.dumps({"key": second["key"], "p": [0.9, 0.5]}))
+    table = figures([mill, barn], WordCounter(), read_teacher(tmp_path / "read.jsonl"))
+    said = table[:, BASELINES.index(TEACHER)]
+    assert np.isnan(said[0])
+    assert said[1] == 0
 
 
 def test_calibration_is_of_lists_that_have_the_figure() -> None:

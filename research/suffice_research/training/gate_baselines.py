@@ -6,8 +6,8 @@ text), the first score of BM25, and the number of hits, an uninformed baseline. 
 on other lists, like the gate. Two more questions are answered here: what a gate achieves that was
 fitted on one data set with `suffice fit`, and the loss if a store has no titles.
 
-The language model that taught the reader reads on a GPU: `--write-lists FILE` writes the lists for
-`reader_teacher --lists`, and `--teacher FILE` takes what that wrote.
+A language model like the one that taught the reader has read the same lists on a GPU, see
+`research/teacher/README.md`: `--write-lists FILE` writes them, `--teacher FILE` takes what it said.
 
 Reading takes most of the time. `--readings` and `--scores` store the output of the reader and the
 cross-encoder, so that an interrupted run can resume. docs/results/gate.md is generated from what
@@ -52,7 +52,7 @@ from suffice_research.baselines import (
     score_figures,
 )
 from suffice_research.embedding_cache import CachedReranker
-from suffice_research.training.cases import STACK, TEST
+from suffice_research.training.cases import STACK, TEST, read_lines
 from suffice_research.training.gate import FOLD_PARTS, QUESTIONS, fast_of_learned, read_ahead
 from suffice_research.training.gate_data import GateData, without_titles
 from suffice_research.training.gate_study import (
@@ -82,6 +82,7 @@ SEEN_LISTS = (
 LEARNED_LISTS = (*SEEN_LISTS, ("everyday", ""), ("everyday", "drawn"))
 TOP_SCORE, HITS = "top score", "number of hits"
 TEACHER = "the teacher"
+READ = Path(__file__).resolve().parents[2] / "teacher" / "read.jsonl"
 BASELINES = (*(name for name, _ in CROSS_ENCODED), TEACHER, TOP_SCORE, HITS)
 JUDGED, LEARNED, FOLDED = 60, 20, 300  # lists per data set: evaluated, calibrated on, in the folds
 
@@ -150,11 +151,10 @@ def write_lists(cases: Iterable[RetrievedQuestion], path: Path) -> int:
     return len(rows)
 
 
-def read_teacher(path: Path | None) -> dict[str, float]:
+def read_teacher(path: Path) -> dict[str, float]:
     """The log-odds that each list is complete, by the teacher."""
     found = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path else ():
-        row = json.loads(line)
+    for row in read_lines(path):
         p = min(max(row["p"][-1], 1e-4), 1 - 1e-4)
         found[row["key"]] = float(np.log(p / (1 - p)))
     return found
@@ -210,8 +210,8 @@ def compare_lists(
 BESIDE_SAYS = (
     "The same lists for all. The cross-encoder is the ms-marco MiniLM of 12 layers: its best hit, the mean of its hits, and all "
     "hits as one text, of which each gets an equal share. Top score: BM25's, as it is; drawn lists have none. The number of hits "
-    "knows nothing of the text. The teacher: a language model of 1.5 billion parameters, tuned on the lists that the reader "
-    "learns from (decision 35). Seen: the gate, its reader and the teacher have learned from other questions of the data set; the "
+    "knows nothing of the text. The teacher: a language model of 1.5 billion parameters, seventy times as large as the reader, "
+    "tuned on the reader's lists for 110 seconds of a GPU (the reader's own for 300 to 400, decision 35). Seen: the gate, its reader and the teacher have learned from other questions of the data set; the "
     "cross-encoder has learned from none of them. Unseen: none has learned from the domain. In brackets: 95 % bootstrap interval "
     "over lists."
 )
@@ -359,7 +359,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--titles", type=int, default=JUDGED, help="to judge without titles")
     parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
     parser.add_argument("--write-lists", type=Path, help="write the lists for the teacher, and end")
-    parser.add_argument("--teacher", type=Path, help="what the teacher said of the lists")
+    parser.add_argument("--teacher", type=Path, default=READ, help="what it said of the lists")
     parser.add_argument("--out", type=Path, help="write the study here, as JSON")
     return parser
 
