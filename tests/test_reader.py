@@ -338,6 +338,12 @@ def test_threads_are_those_that_the_environment_allows(
         assert session.get_session_options().intra_op_num_threads == expected
 
 
+def test_threads_do_not_change_what_is_read() -> None:
+    alone, together = (Reader(threads=n).read(QUESTION, TITLES, TEXTS) for n in (1, 3))
+    assert together.needed.tolist() == alone.needed.tolist()
+    assert (together.complete, together.quotes) == (alone.complete, alone.quotes)
+
+
 def test_features_have_a_row_for_each_list_and_each_hit(reader: Reader) -> None:
     readings = [reader.read(QUESTION, TITLES[:n], TEXTS[:n]) for n in (3, 0, 1)]
     of_sets, of_hits = reading_features(readings)

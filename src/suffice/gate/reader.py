@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from suffice.gate.calibration import Platt
 from suffice.gate.features import READING
 from suffice.numeric import log_odds, sigmoid
 from suffice.storage import open_artefact, sha256_of
-from suffice.storage.artefacts import data_errors, open_onnx, read_json
+from suffice.storage.artefacts import allowed_threads, data_errors, open_onnx, read_json
 from suffice.types import FoundAnswer
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -122,11 +123,11 @@ class Reader:
             raise DataError(f"{path} is not a tokenizer: {error}", hint=REBUILD) from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self._pair, self._joint = (
-            open_onnx(self.folder / file, threads=threads, hint=REBUILD)
-            for file in (PAIR_FILE, JOINT_FILE)
-        )
-        self._read_window = lru_cache(KEPT_WINDOWS)(partial(_read_window, self._pair))
+        # Windows share the cores better than the operations of one window do.
+        self._workers = allowed_threads(threads)
+        pair = open_onnx(self.folder / PAIR_FILE, threads=1, hint=REBUILD)
+        self._joint = open_onnx(self.folder / JOINT_FILE, threads=threads, hint=REBUILD)
+        self._read_window = lru_cache(KEPT_WINDOWS)(partial(_read_window, pair))
 
     @property
     def name(self) -> str:
@@ -268,10 +269,8 @@ class Reader:
         """
         head = len(question) + 2
         try:
-            blocks, relevance, of_tokens = zip(
-                *(self._read_window((CLS, *question, SEP, *one.ids, SEP), head) for one in windows),
-                strict=True,
-            )
+            rows = [(CLS, *question, SEP, *one.ids, SEP) for one in windows]
+            blocks, relevance, of_tokens = zip(*self._read_windows(rows, head), strict=True)
             sizes = [len(one) for one in blocks]
             ends = np.cumsum(sizes)
             given = {
@@ -293,6 +292,13 @@ class Reader:
             needed[:, 0], np.concatenate(relevance)[:, 0], float(complete[0, 0]), counts[0],
             answer[0], evidence, spans,
         )  # fmt: skip
+
+    def _read_windows(self, rows: Sequence[tuple[int, ...]], head: int) -> list[list[Floats]]:
+        workers = min(self._workers, len(rows))
+        if workers == 1:
+            return [self._read_window(row, head) for row in rows]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(partial(self._read_window, head=head), rows))
 
 
 def _read_window(pair: Any, ids: tuple[int, ...], head: int) -> list[Floats]:

@@ -528,6 +528,18 @@ def check_row_offsets(
         raise ValueError(f"they point beyond the {below} there are")
 
 
+def allowed_threads(threads: int = 0) -> int:
+    """As many as given, or else OMP_NUM_THREADS, or else one per core."""
+    return _chosen_threads(threads) or os.cpu_count() or 1
+
+
+def _chosen_threads(threads: int) -> int:
+    # onnxruntime ignores the variable: two workers with two threads each would compete for the
+    # cores.
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    return threads or (int(allowed) if allowed.isdecimal() else 0)
+
+
 def open_onnx(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
     """An onnxruntime session for a network; DataError if it is damaged.
 
@@ -537,10 +549,7 @@ def open_onnx(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
     import onnxruntime  # lazy: slow to import
 
     options = onnxruntime.SessionOptions()
-    # onnxruntime ignores the variable: two workers with two threads each would compete for the
-    # cores.
-    allowed = os.environ.get("OMP_NUM_THREADS", "")
-    threads = threads or (int(allowed) if allowed.isdecimal() else 0)
+    threads = _chosen_threads(threads)
     options.intra_op_num_threads = options.inter_op_num_threads = threads
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.log_severity_level = 4  # the error contains what it would print
