@@ -96,8 +96,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "the interval is narrower; p and action are as they were",
     ),
     "suffice.gate.reader": (
-        ("46c0e275bdec", "d30e7e4c237f"), "47b4f35c4795",
-        "how likely its answers are right; what it reads for a gate is as it was",
+        ("46c0e275bdec", "47b4f35c4795", "d30e7e4c237f"), "ac3358737e0a",
+        "windows are read side by side, with the same output; how likely its answers are right",
     ),
     "suffice.evaluation.reading_cache": (
         ("be410398f5c3",), "6d1598f95d3a",
@@ -148,8 +148,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "a blank question in a batch is a bad line",
     ),
     "suffice.storage.artefacts": (
-        ("c2bdf9ee1b4c",), "30bb43e3dafb",
-        "a device is written and not replaced, and errors name the file",
+        ("30bb43e3dafb", "c2bdf9ee1b4c"), "8170dae30b50",
+        "threads are counted in a function; a device is written and not replaced; errors name the file",
     ),
     "suffice.engines.embedded.text_index": (
         ("888e62a69532",), "af99d9798018",
@@ -158,6 +158,10 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "suffice.evaluation.adaptation": (
         ("52ec03737c13", "6022127ba0c5"), "90174057ac0a",
         "two checks are gone that only `suffice improve` used, and one is new for `suffice fit`",
+    ),
+    "suffice_research.training.reader_weights": (
+        ("01ed2e638be2",), "f0765008c50d",
+        "reads files of other encoders, too",
     ),
 }  # fmt: skip
 HERE = "docs/generators/freshness.py"
@@ -283,9 +287,14 @@ def freshness_line(
     if changed is None:
         return f"{start}: at commit {commit[:8]}, of unknown age: this clone does not have it."
     if not changed:
-        names = ", ".join(f"`{one}`" for one in reviewed_since(commit, module))
-        told = f"only {names}, with no effect on it (reasons: `{HERE}`)" if names else "nothing"
-        return f"{start}: at commit {commit[:8]}. Of what it runs, {told} has changed since."
+        many = len(reviewed_since(commit, module))
+        told = "nothing has changed since."
+        if many:
+            have = "module has" if many == 1 else "modules have"
+            told = (
+                f"{many} {have} changed since, with no effect on its figures (`{HERE}` says why)."
+            )
+        return f"{start}: at commit {commit[:8]}. Of what it runs, {told}"
     named = ", ".join(f"`{one}`" for one in changed[:MAX_NAMED])
     more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
     return f"{start}: at commit {commit[:8]}, **older than the code**: {named}{more} changed since."
