@@ -158,6 +158,24 @@ def test_a_filter_is_a_filter_or_a_mapping(built: Path) -> None:
         with pytest.raises(InputError) as caught:
             lib.search("engine", filter={"source": {"$in": ["The Vergge"]}})
         assert "The Verge" in str(caught.value) + caught.value.hint
+        with pytest.raises(InputError, match="must be a mapping"):
+            lib.search("engine", filter=[])
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("k", 0, "k is 0"),
+        ("budget", 5, "budget is 5, expected an ExpansionBudget"),
+        ("ranker", "my-ranker", "ranker is 'my-ranker', expected a Ranker"),
+        ("links", [], r"links is \[\], expected a NameLinks"),
+    ],
+)
+def test_a_wrong_option_of_complete_is_named(
+    built: Path, option: str, value: object, message: str
+) -> None:
+    with Library.open(built) as lib, pytest.raises(InputError, match=message):
+        lib.complete("Who built the engine?", Gate.load(), **{option: value})  # type: ignore[arg-type]
 
 
 def test_links_say_who_mentions_whom_and_follow_the_documents(plain: Path) -> None:

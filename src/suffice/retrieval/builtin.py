@@ -169,6 +169,8 @@ def bridge(
     if preset != "fast":
         hint = did_you_mean(preset, ["fast", "quality"])
         raise InputError(f"no preset is named {preset!r}", hint=hint)
+    _check_kind("ranker", ranker, Ranker, hint="suffice.retrieval.bridge.TreeRanker.load(PATH)")
+    _check_kind("links", links, NameLinks, hint="leave it out: a library has its own")
     vocabulary = Vocabulary.of_store(store)
     chosen = BridgeRetriever(
         store,
@@ -179,6 +181,11 @@ def bridge(
         depth=depth,
     )
     return _spread(chosen, store, vocabulary, depth=CHOSEN_SINGLY) if spread else chosen
+
+
+def _check_kind(name: str, value: object, kind: type, *, hint: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise InputError(f"{name} is {value!r:.60}, expected a {kind.__name__}", hint=hint)
 
 
 def _spread(
