@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from suffice.retrieval.candidate_pool import (
     COLUMN,
@@ -15,6 +17,8 @@ from suffice.retrieval.candidate_pool import (
     MAX_CHARS,
     TITLED_FEATURES,
     CandidatePool,
+    _count,
+    _pad,
     question_terms,
 )
 from suffice.retrieval.metadata import Vocabulary
@@ -134,6 +138,22 @@ def test_documents_without_title_or_text_and_of_any_length_are_candidates() -> N
     pool = pool_of(QUESTION, *DOCUMENTS, *odd)
     assert np.isfinite(pool.features()).all()
     assert max(len(text) for text in pool._texts) <= MAX_CHARS + 2
+
+
+@given(st.text(st.characters() | st.sampled_from("aB é–—‘’“”…ßK\u0130\xa0\ud800.-'\n\0")))
+def test_a_text_is_padded_as_its_words_would_be_one_by_one(text: str) -> None:
+    kept = (
+        one if one.isalnum() or (ord(one) > 127 and one not in "–—‘’“”…") else " " for one in text
+    )
+    words = "".join(kept).casefold().split()
+    assert _pad(text) == f" {' '.join(words)} "
+
+
+@given(
+    st.lists(st.text("ab 5").map(_pad), min_size=1), st.sampled_from([" ab", " 5 ", " a ", " b"])
+)
+def test_words_are_counted_in_all_texts_as_in_each(texts: list[str], pattern: str) -> None:
+    assert _count(texts, [pattern])[:, 0].tolist() == [text.count(pattern) for text in texts]
 
 
 def test_shares_stay_between_zero_and_one() -> None:

@@ -158,6 +158,49 @@ def test_a_filter_is_a_filter_or_a_mapping(built: Path) -> None:
         with pytest.raises(InputError) as caught:
             lib.search("engine", filter={"source": {"$in": ["The Vergge"]}})
         assert "The Verge" in str(caught.value) + caught.value.hint
+        with pytest.raises(InputError, match="must be a mapping"):
+            lib.search("engine", filter=[])
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("k", 0, "k is 0"),
+        ("budget", 5, "budget is 5, expected an ExpansionBudget"),
+        ("ranker", "my-ranker", "ranker is 'my-ranker', expected a Ranker"),
+        ("reranker", 3, "reranker is 3, expected a Reranker"),
+        ("reranker", "raeder", "no reranker is named 'raeder'"),
+        ("links", [], r"links is \[\], expected a NameLinks"),
+    ],
+)
+def test_a_wrong_option_of_complete_is_named(
+    built: Path, option: str, value: object, message: str
+) -> None:
+    with Library.open(built) as lib, pytest.raises(InputError, match=message):
+        lib.complete("Who built the engine?", Gate.load(), **{option: value})  # type: ignore[arg-type]
+
+
+NOTES = (
+    Document("refund", "The refund window is 30 days. Billing handles refunds."),
+    Document("billing", "Billing is the team led by Jo Ray."),
+    Document("ray", "Jo Ray (born 1970) works from Oslo."),
+    Document("kitchen", "The kitchen is cleaned by the night team on Fridays."),
+    Document("garden", "The window of the garden house was replaced after 30 years."),
+)
+
+
+def test_the_reader_reads_the_hits_of_bridge_again(tmp_path: Path) -> None:
+    question = "Where does the head of the team that handles refunds work?"
+    with Library.build(tmp_path / "notes", NOTES) as lib:
+        read = lib.search(question, k=3, retriever="bridge", reranker="reader")
+        assert {hit.doc_id for hit in read} == {"refund", "billing", "ray"}
+        assert all("rerank" in {part.name for part in hit.parts} for hit in read)
+        gate = Gate.load()
+        completion = lib.complete(question, gate, reranker=gate.encoders.reader)
+        found = [hit.doc_id for hit in completion.hits]
+        assert found == [hit.doc_id for hit in read][: len(found)], (
+            "the gate only says when to stop"
+        )
 
 
 def test_links_say_who_mentions_whom_and_follow_the_documents(plain: Path) -> None:

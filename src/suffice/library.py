@@ -50,6 +50,7 @@ from suffice.retrieval.filters import VocabularyExtractor, parse_filter
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links, mention_links_in_blocks
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
+from suffice.retrieval.ranking import check_search
 from suffice.retrieval.soft_filter import PComplete, SoftFilter, StepwiseFilter
 from suffice.retrieval.store_checks import check_document
 from suffice.types import DocId, Document, Extraction, Filter, Hit, LibraryHit
@@ -385,7 +386,10 @@ class Library:
         its verdict and why the search stopped. For many questions, use `suffice.expand`.
         """
         _check_question(question, hint="one question a call")
-        budget = replace(budget or ExpansionBudget(), documents=k)
+        if not isinstance(budget or ExpansionBudget(), ExpansionBudget):
+            hint = "for example suffice.ExpansionBudget(seconds=2)"
+            raise InputError(f"budget is {budget!r:.60}, expected an ExpansionBudget", hint=hint)
+        budget = replace(budget or ExpansionBudget(), documents=check_search([], k))
         with self.store.pinned():
             name = retriever or ("bridge" if self.encoder_name else "bm25")
             source: FilteredLibrary | Library = self
@@ -562,7 +566,11 @@ def _parse_filters(
             hint = 'give a mapping, or "auto" to derive it from the question'
             raise InputError(f"filter is {filter!r}", hint=hint)
         return None
-    parsed = filter if isinstance(filter, Filter) else parse_filter(filter or {}, vocabulary)
+    parsed = (
+        filter
+        if isinstance(filter, Filter)
+        else parse_filter({} if filter is None else filter, vocabulary)
+    )
     return [parsed] * questions
 
 

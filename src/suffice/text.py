@@ -20,13 +20,14 @@ CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # the letters of a
 _TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 _ASCII_TOKEN = re.compile("[A-Za-z0-9]+")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-_ASCII_WORDS = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
+_ASCII_WORDS = bytes(ord(chr(one).lower()) if chr(one).isalnum() else 32 for one in range(128))
+_ASCII_WORDS += bytes(128)  # `bytes.translate` wants a full table, and is faster than `str`'s
 
 
 def tokens(text: str) -> list[str]:
     """Casefolded words and numbers in order, without punctuation and underscores."""
     if text.isascii():  # same result, several times as fast
-        return text.translate(_ASCII_WORDS).split()
+        return text.encode().translate(_ASCII_WORDS).decode().split()
     return _TOKEN.findall(text.casefold())
 
 

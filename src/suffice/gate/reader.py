@@ -165,6 +165,10 @@ class Reader:
             unread=found.unread + left,
         )  # fmt: skip
 
+    def score(self, question: str, texts: Sequence[str]) -> Floats:
+        """As a `Reranker`: the log-odds that each text is needed, given the others."""
+        return self.read(question, [""] * len(texts), texts).needed
+
     def answer(
         self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
     ) -> FoundAnswer:

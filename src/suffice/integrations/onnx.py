@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,14 @@ def minilm(**options: Any) -> Reranker:
     return OnnxReranker(packaged_model(MINILM), name=MINILM, **options)
 
 
+@cache  # it keeps what it has read of recent questions
+def gate_reader() -> Reranker:
+    """The gate's reader, which reads the texts together: how likely each is needed."""
+    from suffice.gate.reader import Reader
+
+    return Reader()
+
+
 ENCODERS.add(BGE_SMALL, bge_small)
 ENCODERS.add_folders(_open_encoder_folder)
 ENCODERS.expect(
@@ -253,4 +262,5 @@ ENCODERS.expect(
     ),
 )
 RERANKERS.add(MINILM, minilm)
+RERANKERS.add("reader", gate_reader)
 RERANKERS.add_folders(OnnxReranker)

@@ -156,6 +156,8 @@ class RankerByTitles:
     def p(self, rows: Floats) -> Floats:
         untitled = rows[:, COLUMN["untitled"]] > 0
         p = np.zeros(len(rows))
+        if not untitled.any():
+            return self._rankers[0].p(rows)
         for ranker, which in zip(self._rankers, (~untitled, untitled)):
             if which.any():
                 p[which] = ranker.p(rows[which])
@@ -343,14 +345,15 @@ class BridgeRetriever:
         links = self.links
         found: dict[int, float] = {}
         mentioned = links.mentioned.row(row)
-        for name in mentioned.tolist():
+        borne = links.bearing[mentioned] > 0
+        for name in mentioned[borne].tolist():
             if len(found) >= OUT:
                 break
             bearers = links.bearers.row(name)[:NAMESAKES].tolist()
             for other in bearers:
                 found.setdefault(other, 1 / len(bearers))
         # A name that no document bears leads to the few documents that mention it, rarest first.
-        unborne = mentioned[links.bearing[mentioned] == 0]
+        unborne = mentioned[~borne]
         sizes = np.diff(links.mentioners.starts)[unborne]
         for name in unborne[np.argsort(sizes, kind="stable")].tolist():
             mentioners = links.mentioners.row(name)

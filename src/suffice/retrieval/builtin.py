@@ -32,6 +32,7 @@ from suffice.retrieval.soft_filter import SoftFilter, SourceQuota, SpreadRetriev
 
 DEFAULT_ENCODER = "wordllama"
 DEFAULT_RERANKER = "ms-marco-MiniLM-L-12-v2"
+READ_AGAIN = 16  # hits of `bridge` that a reranker reads
 RESEARCH_RETRIEVERS = (
     "tfidf metadata-tfidf dense-proxy graph hybrid-metagraph bm25-title tfidf-word "
     "tfidf-char hybrid-title hybrid-title-paper ppr iterative bridge-quality"
@@ -153,24 +154,28 @@ def bridge(
     preset: str = "fast",
     depth: int = 30,
     spread: bool = True,
+    reranker: str | Reranker | None = None,
 ) -> Retriever:
     """Documents chosen one by one along the names that link them, each for what it adds.
 
     `links` are those of the store's current documents; without them, every document is read to find
     them. With `spread`, each source and day that the question names gets a place, if it names
-    several; the preset "quality" does not do that.
+    several; the preset "quality" does not do that. With a `reranker`, for example "reader", the
+    first 16 are read again: better for texts without titles, and slower.
     """
     if preset == "quality":  # a plug-in of the research package
-        if ranker is not None:
-            hint = "pass only one of preset and ranker"
-            raise InputError("the quality preset has its own ranker", hint=hint)
+        if ranker is not None or reranker is not None:
+            hint = "pass only one of preset, ranker and reranker"
+            raise InputError("the quality preset has its own rankers", hint=hint)
         options = {} if encoder == DEFAULT_ENCODER else {"encoder": encoder}
         return RETRIEVERS.get("bridge-quality")(store, links=links, **options)
     if preset != "fast":
         hint = did_you_mean(preset, ["fast", "quality"])
         raise InputError(f"no preset is named {preset!r}", hint=hint)
+    _check_kind("ranker", ranker, Ranker, hint="suffice.retrieval.bridge.TreeRanker.load(PATH)")
+    _check_kind("links", links, NameLinks, hint="leave it out: a library has its own")
     vocabulary = Vocabulary.of_store(store)
-    chosen = BridgeRetriever(
+    chosen: Retriever = BridgeRetriever(
         store,
         _open_encoder(encoder),
         links if links is not None else name_links(store.documents),
@@ -178,7 +183,16 @@ def bridge(
         vocabulary=vocabulary,
         depth=depth,
     )
+    if reranker is not None:
+        judge = RERANKERS.get(reranker)() if isinstance(reranker, str) else reranker
+        _check_kind("reranker", judge, Reranker, hint="for example reranker='reader'")
+        chosen = RerankRetriever(chosen, judge, store, depth=READ_AGAIN, share=0.5)
     return _spread(chosen, store, vocabulary, depth=CHOSEN_SINGLY) if spread else chosen
+
+
+def _check_kind(name: str, value: object, kind: type, *, hint: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise InputError(f"{name} is {value!r:.60}, expected a {kind.__name__}", hint=hint)
 
 
 def _spread(

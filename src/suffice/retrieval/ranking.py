@@ -99,7 +99,8 @@ def top_k(
     bar = np.nextafter(np.array(above, scores.dtype), np.array(np.inf, scores.dtype))
     if width < documents:
         bar = np.maximum(bar, _score_bar(scores, width))
-    row, at = np.nonzero(scores >= bar)
+    # Several times as fast as np.nonzero in two dimensions.
+    row, at = np.divmod(np.flatnonzero(scores >= bar), documents)
     found = scores[row, at]
     order = np.lexsort((at, -found, row))
     row, at, found = row[order], at[order], found[order]

@@ -279,6 +279,10 @@ class RerankRetriever:
             raise InputError(f"share is {self.share}, expected a number from 0 to 1")
         self.depth = check_search([], self.depth)
 
+    @property
+    def chooses_sets(self) -> bool:
+        return getattr(self.retriever, "chooses_sets", False)
+
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
         found = self.retriever.search(questions, k=max(k, self.depth), filters=filters)
