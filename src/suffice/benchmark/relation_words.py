@@ -58,7 +58,8 @@ _PLACED = frozenset("lie stand live sit stay last stop work".split())  # take a 
 _MOTION = frozenset("fly move travel relocate go return sail come drive".split())
 MAX_CONFIRMED = 7
 OUTLET = "outlet"
-METADATA = (OUTLET, "publication date", "page date", "package", "version")  # rarely asked for
+OF_ARTICLES = (OUTLET, "publication date")
+METADATA = (*OF_ARTICLES, "page date", "package", "version")  # rarely asked for
 _COMPANY = re.compile(r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Company|Corporation|Group|plc)\b\.?")
 _COUNTED = re.compile(
     r"(?:about |over |up to |at least |at most )?[\d.,]+ (?P<noun>[a-z][a-z -]*s)$"
@@ -253,7 +254,8 @@ def is_clean(triple: Triple) -> bool:
 
 
 # "The same of its text", "The third.", "The best such": only the row above tells what is meant.
-_POINTS_BACK = re.compile(r"The same\b|Its\b|The \w+\.?$|.*\bsuch\b")
+# "The Verge" is a name.
+_POINTS_BACK = re.compile(r"The same\b|Its\b|The (?![A-Z])\w+\.?$|.*\bsuch\b")
 _NO_PURPOSE = frozenset(
     "Default Defaults Alias Same This By Some If When Takes See Note Like".split()
 )  # opens a remark
