@@ -36,7 +36,6 @@ from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
 from suffice.benchmark.open_relations import PARSED, is_functional, kind_of
 from suffice.benchmark.relation_words import (
     METADATA,
-    OF_ARTICLES,
     OUTLET,
     ask_option,
     clause_of,
@@ -187,16 +186,12 @@ def write_single_questions(facts: Facts, *, most: int) -> list[GeneratedQuestion
 
 
 def _rationed(items: Iterable[T], group: Callable[[T], str], most: int) -> Iterator[T]:
-    """At most a quarter from one relation; fewer for metadata, which people rarely ask about.
-
-    Else news would mostly be asked for outlets and dates: all its articles have them.
-    """
+    """At most a quarter from one relation; fewer for metadata, which people rarely ask about."""
     used: Counter[str] = Counter()
     for item in items:
         name = group(item)
         used[name] += 1
-        share = 10 if name in OF_ARTICLES else 5 if name in METADATA else 4
-        if used[name] <= most // share:
+        if used[name] <= (most // 5 if name in METADATA else most // 4):
             yield item
 
 

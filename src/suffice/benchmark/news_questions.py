@@ -64,7 +64,8 @@ _ELSEWHERE = re.compile(
     r"\b(?:last|next) (?:night|week|weekend|month|year|season|summer|winter|spring|autumn|fall)\b|"
     r"\bthe (?:game|match|fight|system|device|deal|site|event|show|trial|lawsuit|report|study)"
     r"(?! (?:of|between|against|that|by)\b)|"
-    r", (?:and|but) (?:[A-Z]|he |she )|"  # "walked off, and Mark Cohen talked to her"
+    r", (?:and|but) (?:[A-Z]|he |she |the )|"  # "walked off, and Mark Cohen talked to her"
+    r"\bin the \d+\w\w minute\b|"
     r" and (?:[A-Z][\w’'-]+ )+(?:\w+ed|came|cut|went|took|made|got|gave|ran|won|lost|hit|is|was|"
     r"has|had|will)\b"
 )
@@ -373,9 +374,11 @@ def _related(
     """Statements of two outlets on one topic; those with most words in common first."""
     by_word: dict[tuple[str, str], list[Triple]] = defaultdict(list)
     for one, statement in told.items():
+        # A quotation may use any words, so only names tell what it is about.
+        said = "" if statement.verb.startswith("quote") else statement.rest
         text = f"{by_id[one.doc_id].title} {statement.rest}"
-        placed = (name for name in names(text) if f" in {name}" not in text)
-        for word in {*_LONG.findall(text.casefold()), *placed} - FUNCTION_WORDS - NO_NAMES:
+        named = (name for name in names(text) if f" in {name}" not in text)
+        for word in {*_LONG.findall(said), *named} - FUNCTION_WORDS - NO_NAMES:
             by_word[by_id[one.doc_id].category or "", word].append(one)
     # "confirmed" may be in every report.
     most = min(MAX_SAME_TOPIC, max(MIN_SAME_TOPIC, len(told) * MAX_TOPIC_SHARE))
@@ -528,8 +531,9 @@ def _article_pairs(
         for name in dict.fromkeys(names(one.title)):
             if _is_topic(name, one.title, pages.terms):
                 by_name[name].append(one)
-        for word in set(_LONG.findall(one.title.casefold())) - FUNCTION_WORDS:
-            by_word[word].append(one)
+        if "sport" not in (one.category or "").casefold():  # "kings", "points": any match
+            for word in set(_LONG.findall(one.title.casefold())) - FUNCTION_WORDS:
+                by_word[word].append(one)
     pairs = [(*pair, name) for name in sorted(by_name) for pair in _near(by_name[name])]
     rare = (by_word[word] for word in sorted(by_word) if len(by_word[word]) <= MAX_SAME_TOPIC)
     alike = Counter(pair for some in rare for pair in combinations(some, 2))

@@ -58,8 +58,7 @@ _PLACED = frozenset("lie stand live sit stay last stop work".split())  # take a 
 _MOTION = frozenset("fly move travel relocate go return sail come drive".split())
 MAX_CONFIRMED = 7
 OUTLET = "outlet"
-OF_ARTICLES = (OUTLET, "publication date")
-METADATA = (*OF_ARTICLES, "page date", "package", "version")  # rarely asked for
+METADATA = (OUTLET, "publication date", "page date", "package", "version")  # rarely asked for
 _COMPANY = re.compile(r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Company|Corporation|Group|plc)\b\.?")
 _COUNTED = re.compile(
     r"(?:about |over |up to |at least |at most )?[\d.,]+ (?P<noun>[a-z][a-z -]*s)$"
