@@ -177,7 +177,7 @@ def test_two_outlets_are_asked_about_at_once(tmp_path: Path) -> None:
 
 
 def test_a_cut_name_is_not_known_elsewhere() -> None:
-    facts = Facts(KnowledgeGraph([], PageIndex([])), Wording(PageIndex([])))
+    facts = Facts(KnowledgeGraph([]), Wording(PageIndex([])))
     assert _is_known("Martin Vale", "person", facts)
     assert not _is_known("Loading Brightwater", "thing", facts)
     assert not _is_known("Brightwater While Brightwater", "thing", facts)
