@@ -9,8 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from suffice.benchmark.chain_questions import Wording
 from suffice.benchmark.claims import HEADLINE, PageIndex, full_names, parse_page, with_full_names
-from suffice.benchmark.news_questions import _article_pairs, _is_topic, _report, _stands_alone
+from suffice.benchmark.fact_questions import Facts
+from suffice.benchmark.knowledge_graph import KnowledgeGraph
+from suffice.benchmark.news_questions import (
+    _article_pairs,
+    _is_known,
+    _is_topic,
+    _report,
+    _stands_alone,
+)
 from suffice.benchmark.open_relations import SAID, open_relations
 from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
 from suffice.benchmark.relation_words import words_of
@@ -145,6 +154,49 @@ def test_articles_are_about_names_that_are_no_countries_or_adjectives() -> None:
     assert _is_topic("Mette Holm", "Mette Holm retires", NO_TERMS)
     assert not _is_topic("France", "France: what now?", NO_TERMS)
     assert not _is_topic("European", "European roundup of the week", NO_TERMS)
+
+
+def test_two_outlets_are_asked_about_at_once(tmp_path: Path) -> None:
+    news = [
+        article(1, "The Ledger", "A museum opens",
+                '"The paintings of Oslo deserved a far better house," said Mary Lind.'),
+        article(2, "Daily Signal", "The harbour in court",
+                '"There was never another bidder for Lagos at that time," said Martin Vale.'),
+        article(3, "The Echo", "A quiet week",
+                '"Nobody asked us about Lagos before the summer began," said Grace Holm.'),
+    ]  # fmt: skip
+    build_benchmark(news, tmp_path / "made", settings=BenchmarkSettings(twins=0, lookalikes=0))
+    lines = (tmp_path / "made/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    both = [one for one in map(json.loads, lines) if one["kind"] == "comparison"]
+    assert both
+    for one in both:
+        assert len(one["gold"]) == 2
+        true = {"n2": "Martin Vale as saying", "n3": "Grace Holm as saying"}
+        asked = [name for doc_id, name in true.items() if doc_id in one["gold"]]
+        assert one["answer"] == ("yes" if all(name in one["question"] for name in asked) else "no")
+
+
+def test_a_cut_name_is_not_known_elsewhere() -> None:
+    facts = Facts(KnowledgeGraph([]), Wording(PageIndex([])))
+    assert _is_known("Martin Vale", "person", facts)
+    assert not _is_known("Loading Brightwater", "thing", facts)
+    assert not _is_known("Brightwater While Brightwater", "thing", facts)
+    assert not _is_known("Vale", "person", facts)
+
+
+def test_the_verge_is_an_outlet_and_the_third_is_no_answer() -> None:
+    pages = PageIndex([])
+    assert words_of(triple("Port sold", "outlet", "The Verge", "outlet"), pages).ask
+    assert not words_of(triple("Port sold", "outlet", "The third.", "outlet"), pages).ask
+
+
+def test_whom_a_role_belongs_to() -> None:
+    former = "The board has former Skyhook chief executive Martin Vale."
+    assert not [one for one in open_relations(former) if one.relation == "chief executive"]
+    led = '"It was only trained to answer," said Skyhook Systems chief Martin Vale.'
+    assert "Skyhook Systems" not in [
+        one.subject for one in open_relations(led) if one.relation == SAID
+    ]
 
 
 def test_two_headlines_with_two_rare_words_are_compared_in_time() -> None:

@@ -538,3 +538,50 @@ def test_a_country_has_many_captains() -> None:
     assert ("Team Tern", "captain", "Mira Holt") in facts(
         page("", "Mira Holt is the captain of Team Tern.")
     )
+
+
+def test_a_rank_in_the_title_makes_a_person_with_two_spellings_of_the_first_name() -> None:
+    found = facts(
+        page(
+            "Maria, Duchess of Fell",
+            "Marie of Fell († 1405) claimed the duchy. Marie was daughter of Otto II, Duke of Fell "
+            "and Sophie Holt.",
+        ),
+        page("Otto II, Duke of Fell", "Otto II, Duke of Fell (1255 – 1326) was a duke."),
+    )
+    assert ("Maria, Duchess of Fell", "father", "Otto II, Duke of Fell") in found
+
+
+def test_the_parents_of_a_husband_are_parents_in_law() -> None:
+    found = facts(
+        page(
+            "Dana Holt",
+            "Dana Holt (born 27 October 1970) is an advocate. She is the wife of Peter Vale, the son "
+            "of John Vale and Mary Vale.",
+        ),
+        page("Peter Vale", "Peter Vale (born 1960) is a judge."),
+    )
+    assert {
+        ("Dana Holt", "father-in-law", "John Vale"),
+        ("Dana Holt", "husband", "Peter Vale"),
+    } <= found
+
+
+def test_a_bare_ruler_is_not_one_of_another_place() -> None:
+    pages = PageIndex(
+        parse_pages(
+            [
+                page("Constantin I of Lund", "Constantin I of Lund (1868 – 1923) was a king."),
+                page("Georg II, Prince of Fell", "Georg II, Prince of Fell (1789 – 1845) ruled."),
+                page("Georg I, Prince of Fell", "Georg I, Prince of Fell (1747 – 1813) ruled."),
+            ]
+        ).values()
+    )
+    claim = Claim("d#1", "d", "Georg II, Prince of Fell", "", "")
+
+    def names(subject: str) -> list[tuple[str, ...]]:
+        said = Triple(subject, "successor", "Georg II", "d", "d#0", object_kind="person")
+        return [one.names for one in RuleEquivalences(pages).equivalences(0, [said], [claim])]
+
+    assert names("Constantin I of Lund") == []
+    assert names("Georg I, Prince of Fell") == [("Georg II, Prince of Fell", "Georg II")]

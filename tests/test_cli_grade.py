@@ -97,6 +97,14 @@ def test_a_folder_of_texts_is_a_corpus(tmp_path: Path) -> None:
     assert ("What is the default port of the Billing service?", "8443") in found
 
 
+def test_a_table_in_another_encoding_is_named(tmp_path: Path) -> None:
+    table = tmp_path / "teams.csv"
+    table.write_text("title,text\nTérn,Térn is led by Mira Holt.\n", encoding="latin-1")
+    result = grade(table)
+    assert result.exit_code == 2
+    assert "teams.csv: is not UTF-8 text" in result.output
+
+
 def test_parse_without_spacy_says_how_to_install_it(
     corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

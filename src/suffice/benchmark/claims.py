@@ -104,6 +104,7 @@ class Page:
     noun: str = ""  # the page's own word: "film", "novel", "village"
     sex: str = ""  # man, woman
     defined: str = ""  # the first noun phrase that defines it: "American film director"
+    called: str = ""  # another first name of a person with a rank
 
 
 def parse_page(document: Document) -> Page:
@@ -144,7 +145,16 @@ def parse_page(document: Document) -> Page:
         noun = "film"
     kind = KINDS[noun] if noun else "person" if lived or _is_somebody(title, document.text) else ""
     sex = _sex(title, defined, document.text) if kind == "person" else ""
-    return Page(title, kind, noun, sex, defined)
+    return Page(title, kind, noun, sex, defined, _called(title, first) if kind == "person" else "")
+
+
+def _called(title: str, first: str) -> str:
+    """Another first name that a page uses: "Marie" if "Maria, Countess of Fell" opens with it."""
+    ranked = _RANKED_TITLE.search(title)
+    opening = re.match(r"(?P<name>[^\W\d_a-z]\w+) of [^\W\d_a-z]", without_rank(first))
+    known = title.split()[0].rstrip(",")
+    name = opening["name"] if ranked and opening and ranked.start() == len(known) else ""
+    return name if name[:2] == known[:2] and name not in (known, *RANKS) else ""
 
 
 def _is_headline(document: Document, first: str) -> bool:
@@ -169,15 +179,20 @@ _REALM = re.compile(r"(Kingdom|Republic|Province|District|County|Island|Lake) of
 _DOES = re.compile(r"(?:iz|[^n]t|ch|d)er$|[aeiou]tor$|[a-z]{3}ist$")
 _NAMED_KINDS = frozenset(("place", "building", "school", "company", "paper"))
 _SOMEBODY = re.compile(r"[.)] (?:He|She) (?:is|was|died|married|had|became|served)\b")
+_RANKED_TITLE = re.compile(
+    rf", (?:\d+(?:st|nd|rd|th) )?(?:{'|'.join(filter(str.isalpha, RANKS))}) (?:of|von|de) "
+)
 _BORN = re.compile(r"[^,;.]{3,60} was born (?:in|on|at|to|into)\b")
 
 
 def _is_somebody(title: str, text: str) -> bool:
     """Whether a page that does not say what it is about is about a person.
 
-    It says where someone was born, its second sentence is about a person, or its title is a
-    person's name and it goes on with "he" or "she".
+    Its title has a rank, it says where someone was born, its second sentence is about a person, or
+    its title is a person's name and it goes on with "he" or "she".
     """
+    if _RANKED_TITLE.search(title):
+        return True
     opening = sentences(text[:1200])
     if _BORN.match(opening[0]) or _SOMEBODY.search(" ".join(opening[:2])):
         return True
@@ -562,7 +577,8 @@ def _after_parents(sentence: str, page: Page) -> str | None:
 def _after_name(sentence: str, page: Page) -> str | None:
     """The sentence after the name of the page that it starts with; None if it does not."""
     name = base_title(page.title)
-    for lead in dict.fromkeys((name, name.split(",")[0], *_short_names(page))):
+    short = (*_short_names(page), page.called) if page.called else _short_names(page)
+    for lead in dict.fromkeys((name, name.split(",")[0], *short)):
         for start in {sentence, without_rank(sentence)} if page.kind == "person" else {sentence}:
             rest = start[len(lead) :].lstrip('"')
             verb = _TITLE_VERB.match(rest) or (page.kind == "person" and _PAST.match(rest))

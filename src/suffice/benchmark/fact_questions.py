@@ -34,7 +34,13 @@ from suffice.benchmark.clarity import (
 from suffice.benchmark.comparison_questions import date_span
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
 from suffice.benchmark.open_relations import PARSED, is_functional, kind_of
-from suffice.benchmark.relation_words import METADATA, OUTLET, ask_option, clause_of, confirm
+from suffice.benchmark.relation_words import (
+    METADATA,
+    OUTLET,
+    ask_option,
+    clause_of,
+    confirm,
+)
 from suffice.benchmark.relations import RELATIONS
 from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.vocabulary import base_title

@@ -173,7 +173,10 @@ class RuleEquivalences:
                 short = self._opens.get(title_key(without_rank(name)), set())
                 if len(short) == 1 and short <= here:
                     (title,) = short
-                    if self.pages.kind(title) == "person":
+                    elsewhere = _BARE_RULER.fullmatch(name) and not _share_realm(
+                        title, triple.subject
+                    )
+                    if self.pages.kind(title) == "person" and not elsewhere:
                         found.append(Equivalence((title, name), always=False, cluster=cluster))
         # A name that refers to a title has no other meaning.
         settled = {name for one in found for name in one.names}
@@ -292,8 +295,20 @@ def _ranks_differ(name: str, other: str) -> bool:
     return bool(mine and theirs and not mine & theirs)
 
 
+# "Constantine I of Greece was succeeded by George II": not by George II, Prince of Waldeck.
+_BARE_RULER = re.compile(r"(?:[A-Z]\w+ )?[A-Z][\w’'-]+ [IVX]+")
+
+
+def _share_realm(name: str, other: str) -> bool:
+    mine, theirs = (_content(one) - _RANK_WORDS for one in (name, other))
+    return bool({one for one in mine & theirs if not re.fullmatch(r"[ivx]+", one)})
+
+
 def _content(name: str) -> frozenset[str]:
     return frozenset(tokens(base_title(name))) - _SMALL
+
+
+_RANK_WORDS = frozenset(rank.casefold() for rank in RANKS)
 
 
 def merge_equivalent_names(

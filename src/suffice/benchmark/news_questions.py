@@ -1,9 +1,11 @@
 """Questions across outlets: who did or said what according to whom, and which report came first.
 
-    across     Which company, according to The Herald, bought Plover and, as The Post reports, ...?
-    temporal   Did The Herald report that Kestrel bought Plover before The Post reported that ...?
-               Did The Herald publish "Port to close" before The Post published "Port sold"?
-    single     According to The Herald, who said that the port will close?
+    across       Which company, according to The Herald, bought Plover and, as The Post says, ...?
+    comparison   Did The Herald report that Kestrel bought Plover, while The Post quoted Ann Holt as
+                 saying "..."?
+    temporal     Did The Herald report that Kestrel bought Plover before The Post reported that ...?
+                 Did The Herald publish "Port to close" before The Post published "Port sold"?
+    single       According to The Herald, who said that the port will close?
 
 They need documents with a `source`, and for the order a `published_at`. A question across outlets
 asks about everything it repeats: its evidence is complete only with every report.
@@ -15,12 +17,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
+from typing import NamedTuple
 
 from suffice.benchmark.chain_questions import Wording, make_question
 from suffice.benchmark.claims import PageIndex, full_names
 from suffice.benchmark.clarity import is_full_name
 from suffice.benchmark.fact_questions import Facts, fact_key, pick_questions
-from suffice.benchmark.inflection import is_past, is_third_person
+from suffice.benchmark.inflection import is_past, is_third_person, past_tense
 from suffice.benchmark.knowledge_graph import seeded_order
 from suffice.benchmark.open_relations import SAID, kind_of
 from suffice.benchmark.relation_words import clause_of
@@ -37,9 +40,9 @@ MAX_PARTNERS = 4  # facts of the same subject paired with each fact
 MAX_REPORTS, MIN_REPORT_WORDS, MAX_REPORT_WORDS = 4, 6, 26
 MAX_TOPIC_SHARE = 0.1  # of the reports: a word in more of them is no topic
 MAX_SAME_TOPIC = 30  # headlines with a word; two such words make two headlines comparable
+MIN_SAME_TOPIC = 2
 MAX_NUMBERS = 2  # more numbers are a live score
 NO_NAMES = frozenset((*MONTHS, *WEEKDAYS, *NATIONALITIES))
-_TOPIC = re.compile(r"\b[a-z]{4,}\b")
 _LONG = re.compile(r"\b[a-z]{5,}\b")
 _AUXILIARIES = frozenset("is was are were has have had will".split())
 _SPEECH = frozenset("said says told tells added adds noted notes explained explains".split())
@@ -61,7 +64,8 @@ _ELSEWHERE = re.compile(
     r"\b(?:last|next) (?:night|week|weekend|month|year|season|summer|winter|spring|autumn|fall)\b|"
     r"\bthe (?:game|match|fight|system|device|deal|site|event|show|trial|lawsuit|report|study)"
     r"(?! (?:of|between|against|that|by)\b)|"
-    r", (?:and|but) (?:[A-Z]|he |she )|"  # "walked off, and Mark Cohen talked to her"
+    r", (?:and|but) (?:[A-Z]|he |she |the )|"  # "walked off, and Mark Cohen talked to her"
+    r"\bin the \d+\w\w minute\b|"
     r" and (?:[A-Z][\w’'-]+ )+(?:\w+ed|came|cut|went|took|made|got|gave|ran|won|lost|hit|is|was|"
     r"has|had|will)\b"
 )
@@ -70,6 +74,7 @@ _PRONOUN = re.compile(r"\b(?:he|she|his|her|him|himself|herself)\b", re.IGNORECA
 _YEAR = re.compile(r"\b[12]\d{3}\b")
 _DANGLING = re.compile(r"(?:it|this|that|these|those|he|she|they|so|and|but|or)\b['’]?", re.I)
 MIN_QUOTE_WORDS = 7
+MIN_FREE_QUOTE_WORDS = 10  # of a quotation without a name
 _WEEKDAY = re.compile(rf",? on (?:{'|'.join(WEEKDAYS)})$")  # unclear which week
 # "will cut 400 jobs, its chief executive announced": not the outlet's own words.
 _ATTRIBUTED = re.compile(r", [^,]+ (?:announced|reported|confirmed|claimed|argued|wrote)$")
@@ -97,11 +102,17 @@ def write_news_questions(
     for write in (_across, _which_first):
         order = facts.spread(pairs, lambda pair: pair[0].subject, lambda pair: fact_key(pair[0]))
         found += pick_questions(most, (write(*pair, by_id, facts) for pair in order))
-    found += _write_reports(facts, claims, by_id, most)
+    reports = _Reports(claims, by_id, facts)
+    found += _who_questions(reports, by_id, facts, most)
+    statements = _statements(reports, by_id, facts)
+    found += _both_questions(statements, reports, by_id, facts, most)
     articles = facts.spread(
         _article_pairs(by_id.values(), wording.pages), lambda pair: pair[0].source or "", _ids
     )
-    return found + pick_questions(most // 2, (_article_order(*pair, wording) for pair in articles))
+    clauses = {one.doc_id: (one, it) for one, it in statements.items()}
+    return found + pick_questions(
+        most // 2, (_article_order(*pair, clauses, wording) for pair in articles)
+    )
 
 
 def _said_once(triple: Triple, facts: Facts) -> bool:
@@ -182,13 +193,36 @@ def _names_something(said: str) -> bool:
 
 
 def _speaker(triple: Triple, document: Document, wording: Wording) -> GeneratedQuestion | None:
+    claim = _quotation(triple, wording.pages)
+    if claim is None:
+        return None
+    if claim.direct:
+        ways = (
+            f'According to {document.source}, who said: "{claim.text}"?',
+            f'Who is quoted by {document.source} as saying "{claim.text}"?',
+        )
+    else:
+        ways = (
+            f"According to {document.source}, who said that {claim.text}?",
+            f"Who said that {claim.text}, according to {document.source}?",
+        )
+    text = wording.pick(ways, fact_key(triple))
+    return make_question(text, base_title(triple.subject), "single", (ReasoningPath((triple,)),))
+
+
+class _Quotation(NamedTuple):
+    text: str
+    direct: bool  # in the speaker's words
+
+
+def _quotation(triple: Triple, pages: PageIndex) -> _Quotation | None:
+    """What somebody said, if it is clear who and what."""
     claim = re.sub(r"^that ", "", triple.object.strip(' .,"“”'))
     if not 5 <= len(claim.split()) <= MAX_CLAIM_WORDS or re.search(r"[\"“”?!\[\]�…]|\. ", claim):
         return None
     if is_past(claim.split()[0]) or claim.split()[0] in _AUXILIARIES:
         return None
-    whole = " " in triple.subject and is_full_name(triple.subject, wording.pages)
-    if not whole:  # "Kelce said"
+    if not (" " in triple.subject and is_full_name(triple.subject, pages)):  # "Kelce said"
         return None
     # A quotation is kept as it is; a report can be repeated if it says what it is about.
     reported = triple.phrase.endswith(" that")
@@ -197,53 +231,51 @@ def _speaker(triple: Triple, document: Document, wording: Wording) -> GeneratedQ
     short = len(claim.split()) < MIN_QUOTE_WORDS
     if not reported and (short or _DANGLING.match(claim)):
         return None
-    if not reported and (claim[0].isupper() or _OWN_WORDS.search(claim)):
-        ways = (
-            f'According to {document.source}, who said: "{claim}"?',
-            f'Who is quoted by {document.source} as saying "{claim}"?',
-        )
-    else:
-        ways = (
-            f"According to {document.source}, who said that {claim}?",
-            f"Who said that {claim}, according to {document.source}?",
-        )
-    text = wording.pick(ways, fact_key(triple))
-    return make_question(text, base_title(triple.subject), "single", (ReasoningPath((triple,)),))
+    direct = not reported and (claim[0].isupper() or _OWN_WORDS.search(claim) is not None)
+    return _Quotation(claim, direct)
 
 
 # ------------------------------------------------------------------------- reports about a subject
 
 
-def _write_reports(
-    facts: Facts, claims: Sequence[Claim], by_id: Mapping[DocId, Document], most: int
+class _Reports:
+    """What sentences say about the names at their start, by name and document."""
+
+    def __init__(
+        self, claims: Sequence[Claim], by_id: Mapping[DocId, Document], facts: Facts
+    ) -> None:
+        terms = facts.wording.pages.terms
+        outlets = {one.source or "" for one in by_id.values()}
+        self.of: dict[str, dict[DocId, Triple]] = defaultdict(dict)
+        self.names_with: dict[str, set[str]] = defaultdict(set)  # what is said -> of whom
+        for claim in claims:
+            document = by_id.get(claim.doc_id)
+            report = _report(claim, document, terms) if document is not None else None
+            if report is not None and not any(one in report.subject for one in outlets):
+                self.of[report.subject].setdefault(report.doc_id, report)
+                self.names_with[report.object].add(report.subject)
+        people = {
+            last for one in by_id.values() for last in full_names(f"{one.title}. {one.text}", terms)
+        }
+        self.kinds = {name: _kind(name, it.values(), people, facts) for name, it in self.of.items()}
+
+
+def _who_questions(
+    reports: _Reports, by_id: Mapping[DocId, Document], facts: Facts, most: int
 ) -> list[GeneratedQuestion]:
-    """Questions from sentences about a subject in one to three articles; they ask who it is."""
-    reports: dict[str, dict[DocId, Triple]] = defaultdict(dict)
-    outlets = {one.source or "" for one in by_id.values()}
-    said_of: dict[str, set[str]] = defaultdict(set)
-    terms = facts.wording.pages.terms
-    for claim in claims:
-        document = by_id.get(claim.doc_id)
-        report = _report(claim, document, terms) if document is not None else None
-        if report is not None and not any(one in report.subject for one in outlets):
-            reports[report.subject].setdefault(report.doc_id, report)
-            said_of[report.object].add(report.subject)
-    people = {
-        last for one in by_id.values() for last in full_names(f"{one.title}. {one.text}", terms)
-    }
-    kinds = {name: _kind(name, some.values(), people, facts) for name, some in reports.items()}
+    """Questions from sentences about a subject in one to four articles; they ask who it is."""
+    kinds = reports.kinds
     every = {
-        name: [one for one in reports[name].values() if _stands_alone(one, kinds[name])]
-        for name in sorted(reports)
+        name: [one for one in reports.of[name].values() if _stands_alone(one, kinds[name])]
+        for name in sorted(reports.of)
     }
-    named = [name for name, some in every.items() if some]
     found: list[GeneratedQuestion] = []
     for size in range(1, MAX_REPORTS + 1):
         groups = (
             group
-            for name in named
-            for group in _groups(every[name], size, by_id, facts.seed)
-            if any(len(said_of[one.object]) == 1 for one in group)
+            for some in every.values()
+            for group in _groups(some, size, by_id, facts.seed)
+            if any(len(reports.names_with[one.object]) == 1 for one in group)
         )
         order = facts.spread(
             groups, lambda group: group[0].subject, lambda group: "\0".join(map(fact_key, group))
@@ -251,16 +283,7 @@ def _write_reports(
         found += pick_questions(
             most, (_who_is_it(group, kinds[group[0].subject], by_id, facts) for group in order)
         )
-    pairs = facts.spread(
-        (
-            three
-            for three in _related([*chain.from_iterable(every.values())], kinds, by_id, facts.seed)
-            if three[2].subject not in said_of[three[1].object]
-        ),
-        lambda three: by_id[three[0].doc_id].source or "",
-        lambda three: "\0".join(map(fact_key, three)),
-    )
-    return found + pick_questions(most, (_both_reported(*three, by_id, facts) for three in pairs))
+    return found
 
 
 def _stands_alone(report: Triple, kind: str) -> bool:
@@ -272,42 +295,121 @@ def _stands_alone(report: Triple, kind: str) -> bool:
     return bool(kind) and _PRONOUN.search(report.object) is None
 
 
+# ---------------------------------------------------------------------------- two reports at once
+
+
+class _Statement(NamedTuple):
+    """What an outlet says about a name: "quote X as saying", and what."""
+
+    kind: str  # of the name; names of one kind can be confused
+    verb: str
+    rest: str
+
+    def clause(self, name: str, *, past: bool = False) -> str:
+        first, _, rest = self.verb.replace("X", base_title(name)).partition(" ")
+        return f"{past_tense(first) if past else first} {rest} {self.rest}"
+
+
+def _statements(
+    reports: _Reports, by_id: Mapping[DocId, Document], facts: Facts
+) -> dict[Triple, _Statement]:
+    """Reports and quotations that are clear with the name of their subject."""
+    found: dict[Triple, _Statement] = {}
+    for name, some in reports.of.items():
+        kind = "country" if name in COUNTRIES else reports.kinds[name] or "thing"
+        for one in some.values():
+            if _is_known(name, kind, facts) and _stands_alone(one, kind):
+                found[one] = _Statement(kind, "report that X", one.object)
+    for subject in facts.graph.subjects:
+        for one in facts.graph.of_subject(subject):
+            told = one.relation == SAID and one.doc_id in by_id and _said_once(one, facts)
+            said = _quotation(one, facts.wording.pages) if told else None
+            if said is None or not _is_known(subject, "person", facts):
+                continue
+            if not said.direct:
+                found[one] = _Statement("person", "report that X said that", said.text)
+            elif _names_something(said.text) or len(said.text.split()) >= MIN_FREE_QUOTE_WORDS:
+                found[one] = _Statement("person", "quote X as saying", f'"{said.text}"')
+    return found
+
+
+def _is_known(name: str, kind: str, facts: Facts) -> bool:
+    """Whether readers of another article know what the name means."""
+    words = [one.casefold() for one in name.split()]
+    if len(words) == 1:
+        return kind not in ("thing", "person")
+    plain = words[0] in facts.wording.pages.terms.small or words[0].endswith("ing")
+    cut = any(one[0].isupper() and one.casefold() in FUNCTION_WORDS for one in name.split())
+    return not cut and (words[0] in FIRST_NAMES or not plain)
+
+
+def _both_questions(
+    told: Mapping[Triple, _Statement],
+    reports: _Reports,
+    by_id: Mapping[DocId, Document],
+    facts: Facts,
+    most: int,
+) -> list[GeneratedQuestion]:
+    """Whether two outlets reported two things; if not, the second is said of a wrong name."""
+    alike: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for one, statement in told.items():
+        alike[by_id[one.doc_id].category or "", statement.kind].setdefault(one.subject)
+
+    def write(one: Triple, other: Triple) -> GeneratedQuestion | None:
+        right = {one.subject, *reports.names_with[other.object]}
+        wrong = [
+            name
+            for name in alike[by_id[other.doc_id].category or "", told[other].kind]
+            if name not in {*right, other.subject} and name not in told[other].rest
+        ]
+        return _both_reported(one, other, wrong, told, by_id, facts) if wrong else None
+
+    pairs = _related(told, by_id, facts.seed)
+    return pick_questions(most // 2, (write(*pair) for pair in pairs))
+
+
 def _related(
-    reports: Sequence[Triple], kinds: Mapping[str, str], by_id: Mapping[DocId, Document], seed: int
-) -> Iterator[tuple[Triple, Triple, Triple]]:
-    """Three reports in one category that share a word: two to ask about, one as a distractor."""
-    words = {one: set(_TOPIC.findall(one.object)) - FUNCTION_WORDS for one in reports}
-    counts = Counter(word for some in words.values() for word in some)
-    most = len(words) * MAX_TOPIC_SHARE  # "confirmed" may be in every report
-    groups: dict[tuple[str, str, str], list[Triple]] = defaultdict(list)
-    for one, some in words.items():
-        for word in some:
-            if counts[word] <= most:
-                category = by_id[one.doc_id].category or ""
-                groups[category, kinds[one.subject], word].append(one)
-    for key in sorted(groups):
-        order = seeded_order(groups[key], lambda one: f"both {fact_key(one)}", seed)
-        for one, other, third in zip(order, order[1:], order[2:]):
-            outlets = {by_id[it.doc_id].source for it in (one, other)}
-            if len(outlets) == 2 and len({one.subject, other.subject, third.subject}) == 3:
-                yield one, other, third
+    told: Mapping[Triple, _Statement], by_id: Mapping[DocId, Document], seed: int
+) -> Iterator[tuple[Triple, Triple]]:
+    """Statements of two outlets on one topic; those with most words in common first."""
+    by_word: dict[tuple[str, str], list[Triple]] = defaultdict(list)
+    for one, statement in told.items():
+        # A quotation may use any words, so only names tell what it is about.
+        said = "" if statement.verb.startswith("quote") else statement.rest
+        text = f"{by_id[one.doc_id].title} {statement.rest}"
+        named = (name for name in names(text) if f" in {name}" not in text)
+        for word in {*_LONG.findall(said), *named} - FUNCTION_WORDS - NO_NAMES:
+            by_word[by_id[one.doc_id].category or "", word].append(one)
+    # "confirmed" may be in every report.
+    most = min(MAX_SAME_TOPIC, max(MIN_SAME_TOPIC, len(told) * MAX_TOPIC_SHARE))
+    shared: Counter[tuple[Triple, Triple]] = Counter()
+    for key in sorted(by_word):
+        if len(by_word[key]) <= most:
+            order = seeded_order(by_word[key], lambda one: f"both {fact_key(one)}", seed)
+            shared.update(combinations(order, 2))
+    for (one, other), _ in shared.most_common():
+        apart = by_id[one.doc_id].source != by_id[other.doc_id].source
+        if apart and one.subject != other.subject:
+            yield one, other
 
 
 def _both_reported(
-    one: Triple, other: Triple, third: Triple, by_id: Mapping[DocId, Document], facts: Facts
+    one: Triple,
+    other: Triple,
+    wrong: Sequence[str],
+    told: Mapping[Triple, _Statement],
+    by_id: Mapping[DocId, Document],
+    facts: Facts,
 ) -> GeneratedQuestion:
-    """ "Did A report that X ..., while B reported that Y ...?" """
+    """ "Did A report that X ..., while B quoted Y as saying ...?" """
     wording = facts.wording
     about = f"both {fact_key(one)} {fact_key(other)}"
     answer = wording.pick(("yes", "no"), about)
-    name = other.subject if answer == "yes" else third.subject
-    outlets = [by_id[it.doc_id].source for it in (one, other)]
+    name = other.subject if answer == "yes" else wording.pick(wrong, f"no {about}")
     joint = wording.pick(("while", "and did"), f"joint {about}")
-    verb = "reported" if joint == "while" else "report"
-    text = (
-        f"Did {outlets[0]} report that {one.subject} {one.object}, {joint} {outlets[1]} {verb} "
-        f"that {name} {other.object}?"
-    )
+    outlets = [by_id[it.doc_id].source for it in (one, other)]
+    second = told[other].clause(name, past=joint == "while")
+    text = f"Did {outlets[0]} {told[one].clause(one.subject)}, {joint} {outlets[1]} {second}?"
     paths = (ReasoningPath((one,)), ReasoningPath((other,)))
     return make_question(text, answer, "comparison", paths)
 
@@ -429,8 +531,9 @@ def _article_pairs(
         for name in dict.fromkeys(names(one.title)):
             if _is_topic(name, one.title, pages.terms):
                 by_name[name].append(one)
-        for word in set(_LONG.findall(one.title.casefold())) - FUNCTION_WORDS:
-            by_word[word].append(one)
+        if "sport" not in (one.category or "").casefold():  # "kings", "points": any match
+            for word in set(_LONG.findall(one.title.casefold())) - FUNCTION_WORDS:
+                by_word[word].append(one)
     pairs = [(*pair, name) for name in sorted(by_name) for pair in _near(by_name[name])]
     rare = (by_word[word] for word in sorted(by_word) if len(by_word[word]) <= MAX_SAME_TOPIC)
     alike = Counter(pair for some in rare for pair in combinations(some, 2))
@@ -465,25 +568,40 @@ def _is_headline(title: str) -> bool:
 
 
 def _article_order(
-    one: Document, other: Document, name: str, wording: Wording
+    one: Document,
+    other: Document,
+    name: str,
+    told: Mapping[DocId, tuple[Triple, _Statement]],
+    wording: Wording,
 ) -> GeneratedQuestion | None:
     if one.published_at is None or other.published_at is None:
         return None
     about = f"{one.doc_id} {other.doc_id}"
     is_first = one.published_at < other.published_at
     when = wording.pick(("before", "after"), about)
-    facts = [_published(it) for it in (one, other)]
-    paths = tuple(ReasoningPath((it,)) for it in facts)
-    titles = [f'{it.source} {{}} "{it.title}"' for it in (one, other)]
     if not name or wording.pick(("which", "whether"), f"which {about}") == "whether":
-        text = f"Did {titles[0].format('publish')} {when} {titles[1].format('published')}?"
+        some = [told.get(it.doc_id) for it in (one, other)]
+        facts = [it[0] if it else _published(doc) for it, doc in zip(some, (one, other))]
+        text = f"Did {_wrote(one, some[0])} {when} {_wrote(other, some[1], past=True)}?"
         answer = "yes" if is_first == (when == "before") else "no"
+        paths = tuple(ReasoningPath((it,)) for it in facts)
         return make_question(text, answer, "temporal", paths)
     order = "first" if when == "before" else "last"
-    listed = " or ".join(it.format("in") for it in titles)
+    listed = " or ".join(f'{it.source} in "{it.title}"' for it in (one, other))
     chosen = one if is_first == (order == "first") else other
     text = f"Which outlet wrote about {name} {order}, {listed}?"
+    paths = tuple(ReasoningPath((_published(it),)) for it in (one, other))
     return make_question(text, chosen.source or "", "temporal", paths)
+
+
+def _wrote(
+    document: Document, told: tuple[Triple, _Statement] | None, *, past: bool = False
+) -> str:
+    """ "The Ledger quoted Ann Holt as saying ...", or that it published the title."""
+    if told is None:
+        return f'{document.source} {"published" if past else "publish"} "{document.title}"'
+    fact, said = told
+    return f"{document.source} {said.clause(fact.subject, past=past)}"
 
 
 def _published(document: Document) -> Triple:

@@ -303,7 +303,8 @@ _APPOSED = re.compile(
     r"(?:of|at|for) (?:the )?(?=[A-Z])"
 )
 _TITLED = re.compile(
-    r"(?P<place>[A-Z][\w&.-]+(?: [A-Z][\w&.-]+){0,2})(?:['’]s?)? (?P<former>former |then-|ex-)?"
+    r"(?<![Ff]ormer )(?P<place>\b[A-Z][\w&.-]+(?: [A-Z][\w&.-]+){0,2})(?:['’]s?)? "
+    r"(?P<former>former |then-|ex-)?"
     rf"(?P<role>(?:{_ROLE}|CEO|CTO|CFO|COO)) (?P<name>[A-Z][a-z][\w'’-]+ [A-Z][\w'’-]+)\b(?! [A-Z])"
 )
 _OF_IS = re.compile(
@@ -370,7 +371,8 @@ def _roles(text: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
         places = names_at(text, match.end())
         name = _without_openers(match["name"])
         whole = places.names and _END.match(text, places.end)
-        if name and whole and not match["former"]:
+        cut = text.startswith(" & ", places.end)  # "of Holt & Vale Research"
+        if name and whole and not cut and not match["former"]:
             yield OpenMatch(places.names[0], _lowered(match["role"]), name, match["role"])
     for match in _TITLED.finditer(text):
         place = _without_openers(match["place"].removesuffix("'s").removesuffix("’s"))
@@ -404,7 +406,9 @@ def _speech(text: str, terms: CorpusTerms) -> Iterator[OpenMatch]:
     for match in _QUOTED.finditer(text):
         verb, name = match["verb"] or match["verb2"], match["after"] or match["before"]
         quote = match["quote"].strip(" ,.")
-        if verb in _SPEECH and _is_speaker(name, terms) and _is_whole(quote):
+        # "said Kestrel chief Mira Holt": not Kestrel
+        led = re.search(rf"{re.escape(name)} (?:chief|{_ROLE})\b", text) is not None
+        if verb in _SPEECH and _is_speaker(name, terms) and _is_whole(quote) and not led:
             yield OpenMatch(_stripped(name), SAID, quote, verb)
             return
     names = names_at(text, 0)

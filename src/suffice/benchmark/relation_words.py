@@ -253,7 +253,8 @@ def is_clean(triple: Triple) -> bool:
 
 
 # "The same of its text", "The third.", "The best such": only the row above tells what is meant.
-_POINTS_BACK = re.compile(r"The same\b|Its\b|The \w+\.?$|.*\bsuch\b")
+# "The Verge" is a name.
+_POINTS_BACK = re.compile(r"The same\b|Its\b|The (?![A-Z])\w+\.?$|.*\bsuch\b")
 _NO_PURPOSE = frozenset(
     "Default Defaults Alias Same This By Some If When Takes See Note Like".split()
 )  # opens a remark

@@ -325,14 +325,15 @@ _SPOUSE = (
         rf"by (?:(?:her|his) )?marriage to) (?:(?:her|his) )?{_LOWER}{_UPPER}"
     ),
     re.compile(
-        r"\b(?:the|[Aa]s|and) (?:wife|consort|queen consort|husband|spouse)(?: and \w+)? of "
+        r"\b(?:the|[Aa]s|and|was a) (?:wife|consort|queen consort|husband|spouse)(?: and \w+)? of "
         rf"{_LOWER}{_UPPER}"
     ),
     re.compile(rf"'s (?:wife|husband)(?: (?:is|was|,))? {_LOWER}{_UPPER}"),
 )
 # "married Mary Brereton, second daughter of William Brereton, 1st Baron Brereton"
 _IN_LAW = re.compile(
-    rf"\b(?:re)?married (?:(?:firstly|secondly|thirdly),? )?{_LOWER}{NAME.pattern}"
+    r"\b(?:(?:re)?married (?:(?:firstly|secondly|thirdly),? )?|(?:is|was) the (?:wife|husband) of )"
+    rf"{_LOWER}{NAME.pattern}"
     rf"(?:,? (?:on|in) {_DATE})?,? (?:(?:the|an?|[a-z]+) ){{0,3}}"
     rf"(?:daughter|son|child)(?: and (?:[\w-]+ ){{0,2}}heir(?:ess)?)? of {_LOWER}{_UPPER}"
 )
@@ -348,8 +349,10 @@ def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
         return
     # "the son of John (1628–1666) and Anna", "Julia (Julia, daughter of Drusus Caesar)"
     text = re.sub(r" \((?!(?:[^()]*\b)?(?:born|died))[^()]*\)", "", text)
+    text = re.sub(r"\b(is|was) (?=(?:daughter|son) of [A-Z])", r"\1 the ", text)
     text = re.sub(r",? who (?=(?:is|was) the (?:wife|husband|son|daughter) of)", " and ", text)
     text = re.sub(r"\b(?:first|second) cousin,? ", "cousin ", text)  # not "first husband"
+    text = re.sub(r"(\bthe (?:father|mother) of [^,.;]+? and) of (?=[A-Z])", r"\1 ", text)
     yield from _parents_of(text, page, joined)
     if match := _search(_PARENT_IS, text, page):
         yield from _named(match["who"], text, match.end(), joined, commas=False)

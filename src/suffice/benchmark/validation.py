@@ -268,6 +268,10 @@ class RuleJudge:
             )
         if question.kind in CHOICE_KINDS and len(starts) > 1:
             naming = [self._naming.get(start, set()) for start in starts]
+            if all(path.triples[0].relation in (REPORTED, SAID) for path in question.paths):
+                said = [f" {title_key(path.ends[1])} " for path in question.paths]
+                both = set.intersection(*naming)  # many articles name Google and Apple
+                return any(all(one in self._key[doc_id] for one in said) for doc_id in both)
             return any(one & other for at, one in enumerate(naming) for other in naming[at + 1 :])
         if question.kind == "intersection":
             film, person = starts

@@ -70,7 +70,12 @@ def grade(
     """Make a graded multi-hop benchmark from a corpus."""
     from suffice.answering.budget import Budget
     from suffice.benchmark.parsed_relations import find_model
-    from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark, check_out
+    from suffice.benchmark.pipeline import (
+        BenchmarkSettings,
+        NoQuestionsError,
+        build_benchmark,
+        check_out,
+    )
     from suffice.evaluation.benchmark_files import audit_benchmark, benchmark_report
     from suffice.evaluation.report import require_report_extra
 
@@ -99,7 +104,14 @@ def grade(
         ) as stages,
     ):
         work: Any = {"stages": stages, "progress": progress, "run": executor}
-        built = build_benchmark(data.documents(), out, settings=settings, **work)
+        try:
+            built = build_benchmark(data.documents(), out, settings=settings, **work)
+        except NoQuestionsError as error:
+            if not data.bad.count:
+                raise
+            # A table in another encoding looks like an empty corpus.
+            message = f"{error}; the first problem: {data.bad.examples[0]}"
+            raise InputError(message, hint=error.hint) from error
     audit = audit_benchmark(out)
     output.say_skipped(data.bad)
     if json:
