@@ -127,12 +127,14 @@ def test_each_question_has_a_list_with_everything_and_one_without(tmp_path: Path
 
 
 def test_pairs_of_direction_are_whole() -> None:
-    rows = [json.loads(line) for line in DIRECTION.read_text(encoding="utf-8").splitlines()]
-    assert len({row["id"] for row in rows}) == len(rows) == 200
+    files = (DIRECTION / name for name in ("pairs.jsonl", "more.jsonl"))
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    rows = [*map(json.loads, lines)]
+    assert len({row["id"] for row in rows}) == len(rows) == 260
     for row in rows:
         assert row["answer"] in ("yes", "no") or row["answer"] in row["text"]
         assert row["asked"] != row["swapped"]
-    assert len(direction_lists()) == 400
+    assert len(direction_lists()) == 520
 
 
 def test_weights_go_beside_the_model_and_change_nothing_else(tmp_path: Path) -> None:
