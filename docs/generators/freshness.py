@@ -163,7 +163,7 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
 HERE = "docs/generators/freshness.py"
 MARK = "- *Run "  # how a line about runs begins; `make docs` makes it anew
 MAX_NAMED = 4
-MAX_COMPARED = 20  # modules; if more changed, statements that only moved make no difference
+MAX_COMPARED = 40  # modules; if more changed, statements that only moved make no difference
 TRAINING = "suffice_research.training"
 
 
@@ -203,6 +203,15 @@ STORED_RUNS = (
     ),
     StoredRun(
         "study-par-rag-model",
+        "suffice_research.par_rag.model_study",
+        "par-rag",
+        (
+            *STANDARD,
+            "stop",
+        ),  # the rules judge a model's answers; rows of the reader are of the next
+    ),
+    StoredRun(
+        "study-par-rag-reader",
         "suffice_research.par_rag.model_study",
         "par-rag",
         (*STANDARD, "stop", ANSWERS),

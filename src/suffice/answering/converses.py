@@ -87,11 +87,11 @@ def as_converse(parse: Parse, question: str, words: Sequence[str]) -> QuestionCl
             if verb not in keys and one.verb in keys:
                 return _turn(asked, one, asks_whom)
     low = set(lower_words(question))
-    for one, other in _ORDER.items():
-        if one in low and other in words and one not in words and other not in low:
-            asked_as = parse(question, words)
-            if asked_as is not None and any(part.preposition == one for part in asked_as.rest):
-                return _turn(asked_as, Converse(asked_as.verb, one, other), asks_whom)
+    for here, there in _ORDER.items():
+        if here in low and there in words and here not in words and there not in low:
+            same = parse(question, words)
+            if same is not None and any(part.preposition == here for part in same.rest):
+                return _turn(same, Converse(same.verb, here, there), asks_whom)
     return None
 
 
