@@ -63,6 +63,7 @@ _CONVERSES = _read_converses(_WORDS["converses"])
 _OPPOSITES = _read_sides(_WORDS["opposites"], verb_key)
 _NOUNS = _read_sides(_WORDS["converse_nouns"])
 _COMPARATIVES = _read_sides(_WORDS["comparatives"])
+_CLAUSE_WORDS = frozenset("who whom whose which that where when while because if".split())
 _ORDER = {"before": "after", "after": "before"}
 
 
@@ -108,8 +109,13 @@ def as_opposite(parse: Parse, question: str, words: Sequence[str]) -> QuestionCl
 def _parsed(
     parse: Parse, question: str, words: Sequence[str], table: Mapping[str, object]
 ) -> Iterator[tuple[str, QuestionClause]]:
-    """The question's verbs that a table has, each with the question as a clause of this verb."""
-    for word in dict.fromkeys(lower_words(question)):
+    """The question's verbs that a table has, each with the question as a clause of this verb; none
+    of a question with a second clause, which may have this verb: "the man who taught Ann".
+    """
+    low = lower_words(question)
+    if not _CLAUSE_WORDS.isdisjoint(low[2:]):  # before, they ask: "From whom ..."
+        return
+    for word in dict.fromkeys(low):
         verb = verb_key(word)
         if verb not in table:
             continue
