@@ -312,7 +312,9 @@ def with_rows(study: Study, newer: Study) -> Study:
             return one
         other = tables.get(one.title)
         rows = [row for row in one.rows if row[0] not in systems]
-        return replace(one, rows=(*rows, *(other.rows if other else ())))
+        for row in other.rows if other else ():
+            rows.append((*row, *[None] * (len(one.columns) - len(row))))  # it has no seconds
+        return replace(one, rows=tuple(rows))
 
     sections = tuple(
         replace(section, shown=tuple(map(renewed, section.shown))) for section in study.sections
@@ -334,8 +336,8 @@ def _model_lines(study: Study, newer: Study | None) -> Iterator[str]:
     if newer is not None:
         of = f" at commit {newer.commit[:8]}" if newer.commit else ""
         yield (
-            f"The rows with *reader* ask no model. They were measured{of}, on the same questions, with a run of their own (their "
-            "seconds, one question at a time):\n"
+            f"The rows with *reader* ask no model. They were measured{of}, on the same questions, with a run of their own, on "
+            "another machine, so they have no seconds:\n"
         )
         yield f"    {READER_COMMAND}\n"
     yield from (f"- {line}" for line in (*study.summary, *study.notes))

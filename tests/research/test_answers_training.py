@@ -7,11 +7,15 @@ import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from docs.generators.paths import RUNS
+from docs.generators.results import WITH_MODEL, WITHOUT_MODEL, with_rows
 
 from suffice.errors import DataError
+from suffice.evaluation.study import Study
 from suffice.gate.calibration import Platt
 from suffice.gate.reader import (
     ANSWER_FILE,
@@ -170,3 +174,19 @@ def test_weights_of_another_version_or_shape_are_refused(
     (tmp_path / ANSWER_FILE).write_text(json.dumps(kept | change), encoding="utf-8")
     with pytest.raises(DataError, match="answers"):
         _ = reader.answer_model
+
+
+def test_what_the_limits_say_of_answers_is_on_the_pages() -> None:
+    """docs/limits.md: how few are given, and how the loop with a small model compares."""
+    sources = json.loads((RUNS / "answers.json").read_text(encoding="utf-8"))["sources"]
+    asked = {name: row for name, row in sources.items() if not name.startswith("direction/")}
+    assert max(row["answered"] for row in asked.values()) <= 0.26
+    assert [name for name, row in asked.items() if not row["given"]] == ["policyqa", "strategyqa"]
+    assert all(row["handled"] < 1 for name, row in sources.items() if name.startswith("direction/"))
+    study = with_rows(*(Study.load(paths["par-rag"]) for paths in (WITH_MODEL, WITHOUT_MODEL)))
+    for name in study.settings["questions"]:
+        table: Any = study.table(f"Answers on {name}")
+        f1 = {one: table.cell(one, "F1").value for one in ("always", "always, reader")}
+        assert f1["always"] < f1["always, reader"]
+        for system in ("always", "ask"):
+            assert table.cell(system, "wrong of answered").value >= 0.5

@@ -231,7 +231,8 @@ def test_rows_of_the_reader_are_measured_without_a_model(data: Path, tmp_path: P
         rows = {row[0]: row for row in renewed.table(title).rows}
         assert [*rows] == [*stored.settings["systems"]]
         measured = {row[0]: row for row in newer.table(title).rows}
-        assert rows["ask, reader"] == measured["ask, reader"]
+        row = measured["ask, reader"]
+        assert rows["ask, reader"][: len(row)] == row
         assert rows["naive"] == next(one for one in stored.table(title).rows if one[0] == "naive")
     assert {row[0] for row in renewed.table("Above naive").rows}.isdisjoint(READER_SYSTEMS)
     assert sum("reader instead" in one for one in stored.summary) == 1

@@ -199,7 +199,7 @@ def _compare(
                 load(name, folder),
                 settings,
                 model=model,
-                clock=time.monotonic,
+                clock=None if model is None else time.monotonic,
                 outcomes=cache,
                 keep=Unseen(name, lambda text: bool(count_seen(opened, [text]))),
                 workers=workers,
@@ -233,8 +233,9 @@ def _sections(runs: Mapping[str, AnswerRun]) -> Iterator[Section]:
 
 
 def _section(name: str, run: AnswerRun) -> Section:
-    tables_of = [shown.correctness_table(run), shown.evidence_table(run)]
-    if NAIVE in run.systems:
+    with_model = NAIVE in run.systems  # without one, times would be those of another machine
+    tables_of = [shown.correctness_table(run), shown.evidence_table(run, timed=with_model)]
+    if with_model:
         tables_of.append(shown.differences_table(run, NAIVE))
     return Section(f"{name}, with a language model", tuple(tables_of))
 
