@@ -160,7 +160,7 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "two checks are gone that only `suffice improve` used, and one is new for `suffice fit`",
     ),
     "suffice_research.par_rag.model_study": (
-        ("433f61c5daa6",), "1267fca090d9",
+        ("433f61c5daa6",), "eddc2414fa8f",
         "the reader's rows have a run of their own; the others are measured as before",
     ),
 }  # fmt: skip

@@ -118,12 +118,13 @@ def model_study(
 
     `workers`: questions at a time. `cache` stores the outcomes.
     """
+    folders = {name: data_folder(data, name, datasets) for name in datasets}
     settings = AnswerSettings(
         systems=SYSTEMS, limit=limit or QUESTIONS, gate=gate, max_chars=max_chars, seed=seed
     )
     with usable_model(model) as asked:
         options: Any = {"cache": cache, "workers": workers, "progress": progress}
-        runs, hashes, clock = _compare(settings, data, datasets, asked, **options)
+        runs, hashes, clock = _compare(settings, folders, asked, **options)
         named = component_name(asked)
     return Study(
         name="par-rag",
@@ -158,11 +159,12 @@ def reader_study(
     """The rows with the reader alone, on the same questions: they need no language model, so they
     can be measured again when the reader or its rules change.
     """
+    folders = {name: data_folder(data, name, datasets) for name in datasets}
     settings = AnswerSettings(
         systems=READER_SYSTEMS, limit=limit or QUESTIONS, gate=gate, seed=seed
     )
     options: Any = {"cache": cache, "progress": progress}
-    runs, hashes, clock = _compare(settings, data, datasets, None, **options)
+    runs, hashes, clock = _compare(settings, folders, None, **options)
     return Study(
         name="par-rag",
         title="PAR-RAG with the reader",
@@ -179,8 +181,7 @@ def reader_study(
 
 def _compare(
     settings: AnswerSettings,
-    data: Path | None,
-    datasets: Sequence[str],
+    folders: Mapping[str, Path],
     model: LanguageModel | None,
     *,
     cache: Path | None,
@@ -188,7 +189,6 @@ def _compare(
     progress: Progress | None,
 ) -> tuple[dict[str, AnswerRun], dict[str, str], StageTimer]:
     """A run per data set, on questions that taught none of our models; hashes and times."""
-    folders = {name: data_folder(data, name, datasets) for name in datasets}
     clock, hashes, runs = StageTimer(), dict[str, str](), dict[str, AnswerRun]()
     opened = open_gate(settings.gate)
     for name, folder in folders.items():
