@@ -209,10 +209,7 @@ STORED_RUNS = (
         "study-par-rag-model",
         "suffice_research.par_rag.model_study",
         "par-rag",
-        (
-            *STANDARD,
-            "stop",
-        ),  # the rules judge a model's answers; rows of the reader are of the next
+        (*STANDARD, "stop"),  # without ANSWERS: its rows of the reader are of the next run
     ),
     StoredRun(
         "study-par-rag-reader",
