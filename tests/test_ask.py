@@ -537,3 +537,13 @@ def test_the_evidence_has_no_duplicates() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT)
     hits: tuple[Hit, ...] = trace.steps[-1].hits
     assert len({hit.doc_id for hit in hits}) == len(hits) <= 10
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({"model": 3}, "language model"), ({"policy": "x"}, "AskPolicy"), ({"budget": 3}, "Budget")],
+)
+def test_what_is_no_model_policy_or_budget_is_refused(options: Any, expected: str) -> None:
+    with pytest.raises(InputError, match=expected) as caught:
+        ask(BRIDGE, TinyLibrary(), Wants("lothair"), **options)
+    assert caught.value.hint

@@ -148,3 +148,13 @@ def test_a_trace_that_cannot_be_saved_does_not_cost_the_answer(
     assert result.exit_code == 1
     assert "Ermengarde of Tours" in result.stdout
     assert f"error: {tmp_path / 't.jsonl'}: No space left on device" in result.stderr
+
+
+def test_how_sure_an_answer_must_be_can_be_chosen(library: Path) -> None:
+    question = "Who directed Dog Law?"
+    sure = suffice("ask", library, question, "--min-probability", "1")
+    assert (sure.exit_code, "ABSTAIN" in sure.stdout) == (0, True)
+    assert "--min-probability" in sure.stderr
+    less = suffice("ask", library, question, "--min-probability", "0.5", "--json")
+    assert "Storm" in json.loads(less.stdout)["answer"]
+    assert suffice("ask", library, question, "--min-probability", "2").exit_code == 2

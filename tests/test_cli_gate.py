@@ -102,6 +102,12 @@ def test_a_library_is_searched_or_has_the_texts_of_ids(gate: Path, tmp_path: Pat
     assert (nameless.exit_code, "needs the question" in nameless.stderr) == (2, True)
 
 
+def test_hits_from_a_command_that_wrote_nothing_are_empty() -> None:
+    result = suffice("check", QUESTION, "--hits", "-", given=" \n")
+    assert result.exit_code == 2
+    assert "- is empty" in result.stderr
+
+
 def test_plain_texts_are_hits_and_no_hits_are_a_verdict(gate: Path, tmp_path: Path) -> None:
     for number, content in enumerate((["Ada was taught by Mary.", "Mary was taught by John."], [])):
         file = tmp_path / f"{number}.json"

@@ -18,6 +18,7 @@ from suffice.errors import InputError, SufficeError
 from suffice.gate.gate import Gate
 from suffice.integrations.common import (
     GatedDocuments,
+    Guard,
     gate_path,
     load_gate,
     search_and_check,
@@ -250,3 +251,23 @@ def test_suffice_and_its_gate_import_no_framework() -> None:
         ).stdout.strip()
         == "[]"
     )
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("act", "no"),
+        ("hold_back", "no"),
+        ("min_familiarity", 2),
+        ("min_familiarity", -0.1),
+        ("min_familiarity", float("nan")),
+        ("min_familiarity", "0.1"),
+        ("min_familiarity", True),
+    ],
+)
+def test_a_guard_refuses_options_that_would_never_or_always_hold(
+    gate: Gate, option: str, value: Any
+) -> None:
+    with pytest.raises(InputError, match=option) as caught:
+        Guard(gate, "test", **{option: value})
+    assert caught.value.hint

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -479,3 +480,17 @@ def test_loading_and_checking_run_through_few_files_and_no_scikit_learn() -> Non
     assert int(files) <= 14
     assert int(modules) <= 320
     assert heavy == []
+
+
+@pytest.mark.parametrize("wrong", [None, 3])
+def test_examples_are_a_list(wrong: Any) -> None:
+    for learn in (Gate.fit, Gate.load(preset="fast").adapt):
+        with pytest.raises(InputError, match="expected a list") as caught:
+            learn(wrong)
+        assert "LabelledQuestion" in caught.value.hint
+
+
+def test_a_gate_is_loaded_from_a_path() -> None:
+    with pytest.raises(InputError, match="expected a path") as caught:
+        Gate.load(3)  # type: ignore[arg-type]
+    assert "shipped" in caught.value.hint

@@ -508,3 +508,15 @@ def test_questions_may_come_from_a_generator(plain: Path) -> None:
         texts = ("Ada", "Byron")
         assert library.search_batch(one for one in texts) == library.search_batch(texts)
         assert repr(library) == f"<suffice.Library {str(plain)!r}, encoder None>"
+
+
+@pytest.mark.parametrize("name", [3, ["bm25"]])
+def test_a_retriever_is_named_by_a_text(plain: Path, name: Any) -> None:
+    with pytest.raises(InputError, match="expected a name") as caught:
+        Library.open(plain).search("Who?", retriever=name)
+    assert "bm25" in caught.value.hint
+
+
+def test_a_library_is_opened_by_a_path() -> None:
+    with pytest.raises(InputError, match="expected a path"):
+        Library.open(3)  # type: ignore[arg-type]

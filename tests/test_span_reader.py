@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from tests.small_world import BRIDGE, TinyLibrary, Wants
 
 from suffice.answering.answer_type import AnswerType, has_form
 from suffice.answering.ask import AskPolicy, ask
-from suffice.answering.extractive_reader import Passage
+from suffice.answering.extractive_reader import Passage, passage_from_document
 from suffice.answering.review import review
 from suffice.answering.span_reader import STATED, Fits, SpanReader, answer_finder
 from suffice.gate.gate import Gate
-from suffice.types import Action, FoundAnswer, Support
+from suffice.types import Action, Document, FoundAnswer, Support
 
 LEASE = Passage("lease", "Lease", ("Rent is due on the first.", "The deposit is two rents."))
 PETS = Passage("pets", "", ("Dogs need a permit.",))
@@ -257,3 +257,27 @@ def test_a_gate_without_a_reader_leaves_reading_to_the_rules() -> None:
     assert answer_finder(Knowing()) is not None
     trace = ask(BRIDGE, TinyLibrary(), Wants("lothair", "ermengarde"))
     assert {one.by for one in trace.steps if one.answer} == {"extractive"}
+
+
+def test_an_answer_does_not_run_into_the_next_line() -> None:
+    mail = passage_from_document(
+        Document("mail", "To: Bettina Krahl\nDate: 9 May 2024\nSubject: the roof of St. Ives Hall")
+    )
+    assert mail.sentences[:2] == ("To: Bettina Krahl", "Date: 9 May 2024")
+    offered = ["Bettina Krahl\nDate", "Bettina Krahl"]
+
+    def find(*given: Any) -> FoundAnswer:
+        said = next(one for one in offered if given[3](one))
+        return FoundAnswer(said, 0, 4, 4 + len(said), 0.9, p_if_complete=0.9)
+
+    reading = SpanReader(find).read("Who mends the roof?", AnswerType.PERSON, [mail])
+    assert reading.answer == "Bettina Krahl"
+
+
+def test_rows_of_a_table_are_lines() -> None:
+    for mark in (";", " | ", "\t"):
+        rows = [mark.join(one) for one in (("article", "price", "stock"), ("Oak", "64.90", "yes"))]
+        read = passage_from_document(Document("prices", "\n".join(rows))).sentences
+        assert read == tuple(" ".join(one.split()) for one in rows)
+    wrapped = "It is red; it is\nnot blue; it is not green; and it is old."
+    assert len(passage_from_document(Document("prose", wrapped)).sentences) == 1

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from docs.generators.paths import RESULTS, ROOT, RUNS
+from suffice.errors import InputError
 from suffice.evaluation.figures import Figure, draw_figure
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
@@ -19,6 +20,7 @@ from suffice_research import SLOW_STUDIES, STUDY_NAMES
 from suffice_research.frames import published as published_module
 from suffice_research.magaf import published as magaf_published
 from suffice_research.multi_meta_rag.pair_scores import compare_scores, load_scores
+from suffice_research.par_rag.model_study import WITH_READER
 from suffice_research.published import PublishedTable
 
 
@@ -198,6 +200,9 @@ def study_path(name: str) -> Path:
 
 # A study of the same paper with a language model, which stands below the study without one.
 WITH_MODEL = {"par-rag": RUNS / "study-par-rag-model.json"}
+# Its rows without one have a run of their own, so that they are not of the day when a model was at hand.
+WITHOUT_MODEL = {"par-rag": RUNS / "study-par-rag-reader.json"}
+READER_COMMAND = "python -m suffice_research.par_rag.model_study --data $DATA --study docs/results/runs/study-par-rag-reader.json"
 MODEL_COMMAND = "suffice reproduce {} --data $DATA --model qwen2.5-coder-1.5b.gguf --cache runs/model --out {}-model"
 
 
@@ -209,9 +214,12 @@ def load_studies() -> dict[str, Study]:
 
 
 def study_pages() -> dict[Path, str]:
-    with_model = {name: Study.load(path) for name, path in WITH_MODEL.items() if path.is_file()}
+    with_model, without = (
+        {name: Study.load(path) for name, path in paths.items() if path.is_file()}
+        for paths in (WITH_MODEL, WITHOUT_MODEL)
+    )
     return {
-        RESULTS / f"{name}.md": study_page(study, with_model.get(name))
+        RESULTS / f"{name}.md": study_page(study, with_model.get(name), without.get(name))
         for name, study in load_studies().items()
     }
 
@@ -230,12 +238,12 @@ def _study_figures(study: Study) -> dict[str, Figure]:
     return {f"{study.name}-{at}.svg": figure for at, figure in enumerate(chosen, start=1)}
 
 
-def study_page(study: Study, with_model: Study | None = None) -> str:
-    """docs/results/NAME.md"""
-    return "\n".join(_study_lines(study, with_model))
+def study_page(study: Study, with_model: Study | None = None, without: Study | None = None) -> str:
+    """docs/results/NAME.md; `without` has newer rows for the study with a model."""
+    return "\n".join(_study_lines(study, with_model, without))
 
 
-def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
+def _study_lines(study: Study, with_model: Study | None, without: Study | None) -> Iterator[str]:
     named = {id(figure): picture for picture, figure in _study_figures(study).items()}
     yield f"# {study.title}\n"
     if first := answers_command(study.name):
@@ -264,7 +272,8 @@ def _study_lines(study: Study, with_model: Study | None) -> Iterator[str]:
     yield ""
     yield from section_lines(study, named)
     if with_model is not None:
-        yield from _model_lines(with_model)
+        renewed = with_model if without is None else with_rows(with_model, without)
+        yield from _model_lines(renewed, without)
     if study.notes:
         yield "## Differences from the paper, and why\n"
         yield from (f"- {line}" for line in study.notes)
@@ -290,7 +299,31 @@ def section_lines(study: Study, named: Mapping[int, str]) -> Iterator[str]:
                 yield f"![{one.title}]({named[id(one)]})\n"
 
 
-def _model_lines(study: Study) -> Iterator[str]:
+def with_rows(study: Study, newer: Study) -> Study:
+    """The study with the rows of a newer one, for the systems that it has, and no other of these:
+    differences from another system need the outcomes of both.
+    """
+    if (asked := newer.settings["asked"]) != study.settings["asked"]:
+        raise InputError(f"the runs asked other questions: {asked}", hint=READER_COMMAND)
+    systems, tables = set(newer.settings["systems"]), {one.title: one for one in newer.tables}
+
+    def renewed(one: Table | Figure) -> Table | Figure:
+        if not isinstance(one, Table):
+            return one
+        other = tables.get(one.title)
+        rows = [row for row in one.rows if row[0] not in systems]
+        for row in other.rows if other else ():
+            rows.append((*row, *[None] * (len(one.columns) - len(row))))  # it has no seconds
+        return replace(one, rows=tuple(rows))
+
+    sections = tuple(
+        replace(section, shown=tuple(map(renewed, section.shown))) for section in study.sections
+    )
+    said = [one for one in study.summary if WITH_READER not in one]
+    return replace(study, sections=sections, summary=(*said, *newer.summary))
+
+
+def _model_lines(study: Study, newer: Study | None) -> Iterator[str]:
     yield "## With a language model\n"
     yield f"    {MODEL_COMMAND.format(study.name, study.name)}\n"
     yield (
@@ -300,6 +333,13 @@ def _model_lines(study: Study) -> Iterator[str]:
         "shows the model the JSON schema but does not enforce it; llama.cpp enforces it and rounds differently, so single answers "
         f"may differ.{f' They are from commit {study.commit[:8]}.' if study.commit else ''}\n"
     )
+    if newer is not None:
+        of = f" at commit {newer.commit[:8]}" if newer.commit else ""
+        yield (
+            f"The rows with *reader* ask no model. They were measured{of}, on the same questions, with a run of their own, on "
+            "another machine, so they have no seconds:\n"
+        )
+        yield f"    {READER_COMMAND}\n"
     yield from (f"- {line}" for line in (*study.summary, *study.notes))
     yield ""
     yield from section_lines(study, {})

@@ -146,6 +146,7 @@ class Library:
     @classmethod
     def open(cls, path: Path | str) -> Library:
         """Open the library in this folder or at this address. Warns about interrupted writes."""
+        _check_type(path, str | Path, "the library", "a path", hint="pass the folder of a library")
         library = cls(open_location(path))
         for one in library.unfinished:
             if not one.running:  # a service may open it while others write
@@ -434,6 +435,8 @@ class Library:
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """The retriever of this name over this library; without options, cached per generation."""
+        hint = "for example bm25, hybrid or bridge"
+        _check_type(name, str | None, "the retriever", "a name", hint=hint)
         name = name or ("hybrid" if self.encoder_name else "bm25")
         if options:
             return self._make_retriever(name, options)
@@ -549,6 +552,11 @@ def _check_day(today: object) -> date | None:
         return today
     hint = "for example today=datetime.date(2023, 12, 1)"
     raise InputError(f"today is {today!r:.60}, expected a date", hint=hint)
+
+
+def _check_type(value: object, kind: Any, what: str, expected: str, *, hint: str) -> None:
+    if not isinstance(value, kind):
+        raise InputError(f"{what} is {value!r:.80}, expected {expected}", hint=hint)
 
 
 def _check_question(question: object, *, hint: str) -> None:

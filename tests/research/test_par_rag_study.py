@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs.generators.results import study_page, study_path
+from docs.generators.results import study_page, study_path, with_rows
 from tests.opened_models import only_models_of
 from tests.small_world import BRIDGE, COMPARISON, FILMS, Says
 from typer.testing import CliRunner
@@ -33,7 +33,7 @@ from suffice.types import Action, Estimate, Question, Verdict
 from suffice_research.local_model import serve_gguf
 from suffice_research.par_rag import choices, complexity
 from suffice_research.par_rag import study as par_rag
-from suffice_research.par_rag.model_study import Unseen
+from suffice_research.par_rag.model_study import READER_SYSTEMS, Unseen, reader_study
 from suffice_research.par_rag.published import FIGURE_2, TABLE_2, TABLE_4
 from suffice_research.par_rag.study import study
 
@@ -216,6 +216,33 @@ def test_a_study_with_a_model_is_kept_and_shown_beside_the_papers(
     page = study_page(Study.load(STUDY), done)
     assert "## With a language model, beside the paper" in page
     assert "--model" in page
+
+
+def test_rows_of_the_reader_are_measured_without_a_model(data: Path, tmp_path: Path) -> None:
+    options: Any = {"data": data, "datasets": SETS[:1], "limit": 1}
+    model = Says({"passages": {"answer": "Dog Law", "sentences": [1]}})
+    stored = study(model=model, cache=tmp_path, **options)
+    with only_models_of("study-par-rag-reader"):
+        newer = reader_study(**options)
+    assert newer.settings["asked"] == stored.settings["asked"]
+    told = replace(newer, summary=("F1 of today.",), commit="0123456789")
+    renewed = with_rows(stored, told)
+    for title in ("Answers on", "Evidence and cost"):
+        rows = {row[0]: row for row in renewed.table(title).rows}
+        assert [*rows] == [*stored.settings["systems"]]
+        measured = {row[0]: row for row in newer.table(title).rows}
+        row = measured["ask, reader"]
+        assert rows["ask, reader"][: len(row)] == row
+        assert rows["naive"] == next(one for one in stored.table(title).rows if one[0] == "naive")
+    assert {row[0] for row in renewed.table("Above naive").rows}.isdisjoint(READER_SYSTEMS)
+    assert sum("reader instead" in one for one in stored.summary) == 1
+    assert not any("reader instead" in one for one in renewed.summary)
+    page = study_page(Study.load(STUDY), stored, told)
+    assert "They were measured at commit 01234567" in page
+    assert "- F1 of today." in page
+    others = replace(newer, settings={**newer.settings, "asked": {}})
+    with pytest.raises(InputError, match="other questions"):
+        with_rows(stored, others)
 
 
 def test_no_question_that_taught_the_gate_or_its_reader_is_asked() -> None:

@@ -4,14 +4,21 @@ On questions that neither the gate nor its reader was trained on: the model alon
 one search (naive RAG), our loop with the model, and the same loop with the gate's reader instead.
 The gate is the shipped one. Outcomes and their costs are stored in the cache folder, so that an
 interrupted run can resume.
+
+`python -m suffice_research.par_rag.model_study --data DIR --study FILE` measures the rows of the
+reader alone, which need no language model.
 """
 
 from __future__ import annotations
 
+import argparse
+import hashlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion
@@ -31,16 +38,28 @@ from suffice_research.local_model import usable_model
 from suffice_research.par_rag import tables
 from suffice_research.stage_timer import StageTimer
 from suffice_research.training.cases import TEST, part_of
+from suffice_research.training.sources import ProgressLog, exit_code
 
-__all__ = ["DATASETS_WITH_MODEL", "Unseen", "data_folder", "exemplar_words", "model_study"]
+__all__ = [
+    "DATASETS_WITH_MODEL",
+    "READER_SYSTEMS",
+    "WITH_READER",
+    "Unseen",
+    "data_folder",
+    "exemplar_words",
+    "model_study",
+    "reader_study",
+]
 
 DATASETS_WITH_MODEL = ("2wikimultihopqa", "hotpotqa", "musique", "multihop_rag")
 QUESTIONS = 60  # per data set
 GATE = "default"
 ALONE, NAIVE, ONCE, ALWAYS, ASK = "model alone", "naive", "along links", "always", "ask"
 GATED, ALWAYS_READER, ASK_READER = "gate, then loop", "always, reader", "ask, reader"
+WITH_READER = "with the reader instead of a model"
 SAME_EXEMPLARS = "ask, any exemplars"
-SYSTEMS = (ALONE, NAIVE, ONCE, ALWAYS, GATED, ASK, SAME_EXEMPLARS, ALWAYS_READER, ASK_READER)
+READER_SYSTEMS = (ALWAYS_READER, ASK_READER)
+SYSTEMS = (ALONE, NAIVE, ONCE, ALWAYS, GATED, ASK, SAME_EXEMPLARS, *READER_SYSTEMS)
 NOTES = (
     "model alone answers without a document. naive reads the first five hits once, along links what the bridge retriever "
     "finds, ten documents, once. always is the loop without a gate, as the paper's is; ask is the loop that says nothing "
@@ -103,43 +122,100 @@ def model_study(
     settings = AnswerSettings(
         systems=SYSTEMS, limit=limit or QUESTIONS, gate=gate, max_chars=max_chars, seed=seed
     )
-    clock, hashes, runs = StageTimer(), dict[str, str](), dict[str, AnswerRun]()
-    opened = open_gate(gate)
     with usable_model(model) as asked:
-        for name, folder in folders.items():
-            files = [one for one in sorted(folder.iterdir()) if one.suffix == ".json"]
-            hashes |= {one.name: sha256_of(one) for one in files}
-            with clock(f"answering {name}"):
-                runs[name] = compare_answers(
-                    load(name, folder),
-                    settings,
-                    model=asked,
-                    clock=time.monotonic,
-                    outcomes=cache,
-                    keep=Unseen(name, lambda text: bool(count_seen(opened, [text]))),
-                    workers=workers,
-                    confidence=False,  # no table ranks answers by it
-                    progress=progress,
-                )
+        options: Any = {"cache": cache, "workers": workers, "progress": progress}
+        runs, hashes, clock = _compare(settings, folders, asked, **options)
         named = component_name(asked)
     return Study(
         name="par-rag",
         title="PAR-RAG with a language model",
         seed=seed,
         settings={
-            "questions": {name: len(run) for name, run in runs.items()},
+            **_asked(runs),
             "model": named,
             "workers": workers,
             "systems": list(SYSTEMS),
         },
         data=hashes,
         sections=tuple(_sections(runs)),
-        summary=tuple(_findings(runs, named)),
+        summary=(*_findings(runs, named), *_reader_findings(runs)),
         notes=NOTES,
         timings=clock.seconds,
         commit=source_commit(),
         packages=package_versions(),
     )
+
+
+def reader_study(
+    *,
+    seed: int = 42,
+    data: Path | None = None,
+    limit: int | None = None,
+    gate: str = GATE,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+    datasets: Sequence[str] = DATASETS_WITH_MODEL,
+) -> Study:
+    """The rows with the reader alone, on the same questions: they need no language model, so they
+    can be measured again when the reader or its rules change.
+    """
+    folders = {name: data_folder(data, name, datasets) for name in datasets}
+    settings = AnswerSettings(
+        systems=READER_SYSTEMS, limit=limit or QUESTIONS, gate=gate, seed=seed
+    )
+    options: Any = {"cache": cache, "progress": progress}
+    runs, hashes, clock = _compare(settings, folders, None, **options)
+    return Study(
+        name="par-rag",
+        title="PAR-RAG with the reader",
+        seed=seed,
+        settings={**_asked(runs), "systems": list(READER_SYSTEMS)},
+        data=hashes,
+        sections=tuple(_section(name, run) for name, run in runs.items()),
+        summary=tuple(_reader_findings(runs)),
+        timings=clock.seconds,
+        commit=source_commit(),
+        packages=package_versions(),
+    )
+
+
+def _compare(
+    settings: AnswerSettings,
+    folders: Mapping[str, Path],
+    model: LanguageModel | None,
+    *,
+    cache: Path | None,
+    workers: int = 1,
+    progress: Progress | None,
+) -> tuple[dict[str, AnswerRun], dict[str, str], StageTimer]:
+    """A run per data set, on questions that taught none of our models; hashes and times."""
+    clock, hashes, runs = StageTimer(), dict[str, str](), dict[str, AnswerRun]()
+    opened = open_gate(settings.gate)
+    for name, folder in folders.items():
+        files = [one for one in sorted(folder.iterdir()) if one.suffix == ".json"]
+        hashes |= {one.name: sha256_of(one) for one in files}
+        with clock(f"answering {name}"):
+            runs[name] = compare_answers(
+                load(name, folder),
+                settings,
+                model=model,
+                clock=None if model is None else time.monotonic,
+                outcomes=cache,
+                keep=Unseen(name, lambda text: bool(count_seen(opened, [text]))),
+                workers=workers,
+                confidence=False,  # no table ranks answers by it
+                progress=progress,
+            )
+    return runs, hashes, clock
+
+
+def _asked(runs: Mapping[str, AnswerRun]) -> dict[str, dict[str, Any]]:
+    """How many questions were asked, and a hash of which."""
+    ids = {name: "\n".join(run.question_ids).encode() for name, run in runs.items()}
+    return {
+        "questions": {name: len(run) for name, run in runs.items()},
+        "asked": {name: hashlib.sha256(one).hexdigest()[:16] for name, one in ids.items()},
+    }
 
 
 def _sections(runs: Mapping[str, AnswerRun]) -> Iterator[Section]:
@@ -153,13 +229,15 @@ def _sections(runs: Mapping[str, AnswerRun]) -> Iterator[Section]:
         ),
         "In parentheses: the paper's figure, by its own language model.",
     )
-    for name, run in runs.items():
-        found = (
-            shown.correctness_table(run),
-            shown.evidence_table(run),
-            shown.differences_table(run, NAIVE),
-        )
-        yield Section(f"{name}, with a language model", found)
+    yield from (_section(name, run) for name, run in runs.items())
+
+
+def _section(name: str, run: AnswerRun) -> Section:
+    with_model = NAIVE in run.systems  # without one, times would be those of another machine
+    tables_of = [shown.correctness_table(run), shown.evidence_table(run, timed=with_model)]
+    if with_model:
+        tables_of.append(shown.differences_table(run, NAIVE))
+    return Section(f"{name}, with a language model", tuple(tables_of))
 
 
 def saved_calls(runs: Mapping[str, AnswerRun]) -> Table:
@@ -186,17 +264,14 @@ def _findings(runs: Mapping[str, AnswerRun], model: str) -> Iterator[str]:
         f1 = {one: format_cell(run.figure(one, "token_f1")) for one in SYSTEMS}
         yield (
             f"{name}, n = {len(run)}, {model}: F1 of the loop {f1[ALWAYS]}, of naive RAG {f1[NAIVE]}, of the model alone "
-            f"{f1[ALONE]}; of the loop with the reader {f1[ALWAYS_READER]}."
+            f"{f1[ALONE]}."
         )
     for name, run in runs.items():
-        wrong = {
-            one: format_cell(run.figure(one, "wrong_of_answered"))
-            for one in (NAIVE, ASK, ASK_READER)
-        }
-        given = {one: format_cell(run.figure(one, "answered").value) for one in (ASK, ASK_READER)}
+        wrong = {one: format_cell(run.figure(one, "wrong_of_answered")) for one in (NAIVE, ASK)}
+        given = format_cell(run.figure(ASK, "answered").value)
         yield (
             f"{name}: of the answers given, wrong by naive RAG {wrong[NAIVE]}; by ask with the model {wrong[ASK]}, which "
-            f"answers {given[ASK]}; by ask with the reader {wrong[ASK_READER]}, which answers {given[ASK_READER]}."
+            f"answers {given}."
         )
     for name, run in runs.items():
         calls, f1_gap = run.above(GATED, ALWAYS, "calls"), run.above(GATED, ALWAYS, "token_f1")
@@ -207,6 +282,17 @@ def _findings(runs: Mapping[str, AnswerRun], model: str) -> Iterator[str]:
             f"{format_cell(f1_gap)}, {word}; against one reading of the same search, F1 by {once}."
         )
     yield from exemplar_words(tables.exemplars(runs))
+
+
+def _reader_findings(runs: Mapping[str, AnswerRun]) -> Iterator[str]:
+    for name, run in runs.items():
+        f1 = format_cell(run.figure(ALWAYS_READER, "token_f1"))
+        given = format_cell(run.figure(ASK_READER, "answered").value)
+        wrong = format_cell(run.figure(ASK_READER, "wrong_of_answered"))
+        yield (
+            f"{name}, n = {len(run)}, {WITH_READER}: F1 of the loop {f1}; ask answers {given}, of these "
+            f"wrong {wrong}."
+        )
 
 
 def exemplar_words(table: Table) -> Iterator[str]:
@@ -224,3 +310,24 @@ def exemplar_words(table: Table) -> Iterator[str]:
 
 def _by_chance(one: Difference) -> bool:
     return one.low is None or one.high is None or one.low <= 0 <= one.high
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m suffice_research.par_rag.model_study",
+        description="Measure the loop with the reader on the questions asked with a model.",
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
+    parser.add_argument("--study", type=Path, required=True, help="write the study here")
+    parser.add_argument("--limit", type=int, help="questions per data set")
+    args = parser.parse_args(arguments)
+
+    def measure() -> None:
+        progress = ProgressLog().progress
+        reader_study(data=args.data, limit=args.limit, progress=progress).save(args.study)
+
+    return exit_code(measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

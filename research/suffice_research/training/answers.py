@@ -78,7 +78,7 @@ Floats = npt.NDArray[np.floating[Any]]
 LIST_SIZE = 8
 RIGHT_F1 = 0.5
 BINS = 5
-DIRECTION = Path(__file__).resolve().parents[2] / "direction" / "pairs.jsonl"
+DIRECTION = Path(__file__).resolve().parents[2] / "direction"
 MIN_RIGHT = 0.75  # share of right answers among those given, at the chosen level
 MIN_GIVEN = 5  # answers that a source needs to count in the choice of the level
 LEVELS = np.arange(0.3, 0.96, 0.01)
@@ -376,15 +376,21 @@ def _mean(values: Any) -> float:
     return round(float(found.mean()), 4) if len(found) else float("nan")
 
 
-def direction_lists(path: Path = DIRECTION) -> list[AnsweredList]:
+def direction_lists(folder: Path = DIRECTION) -> list[AnsweredList]:
     """Each pair as two questions about one text; the second has no answer."""
     found = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    lines = [
+        line
+        for name in ("pairs", "more")
+        for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    for row in map(json.loads, lines):
         text = (Passage("", row["text"]),)
+        group, number = row["id"].split("-")
         # The rules of `suffice.answering.roles` were written with the other pairs in view.
-        kept = int(row["id"].split("-")[1]) % 4 == 2
-        name = f"direction/{'kept' if kept else 'read'}"
+        if group == "direction":
+            group = "kept" if int(number) % 4 == 2 else "read"
+        name = f"direction/{group}"
         found.append(AnsweredList(name, row["asked"], text, (row["answer"],)))
         found.append(AnsweredList(name, row["swapped"], text, ()))
     return found

@@ -11,6 +11,7 @@
     extractive_reader  find it by rules, for gates without a transformer; `answer_type` finds spans
     roles              who did what to whom: whether a sentence contradicts its answer
     clauses            its grammar: verb forms, voice, and a question as a clause with a gap
+    converses          verbs and nouns that say the same from the other side, and opposites
     review             whether to trust an answer
 
     budget             spending limits, and the metered model

@@ -126,6 +126,7 @@ def ask(
         kind = type(library).__name__
         raise InputError(f"the library is of type {kind}, expected a suffice.Library", hint=hint)
     expansion.check_gate(gate)
+    _check_options(model, policy, budget)
     filtered = _filtered(library, filter, question, strict, today)
     if filtered is not None and filtered.filter:
         library = filtered
@@ -153,6 +154,17 @@ def ask(
     if incomplete and meter.rounds_left and not meter.out_of_time():
         verdict = run.expand()
     return run.finish(verdict)
+
+
+def _check_options(model: object, policy: object, budget: object) -> None:
+    if model is not None and not callable(getattr(model, "complete", None)):
+        hint = "suffice.integrations.openai.OpenAIModel(NAME), or any object with `complete`"
+        raise InputError(f"the model is {model!r:.80}, expected a language model", hint=hint)
+    for value, kind in ((policy, AskPolicy), (budget, Budget)):
+        if not isinstance(value, kind):
+            name = kind.__name__
+            hint = f"pass {name}(...), or leave it out"
+            raise InputError(f"expected {name}, not {value!r:.80}", hint=hint)
 
 
 def _filtered(

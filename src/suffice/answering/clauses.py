@@ -29,8 +29,8 @@ _WORDS = VOCABULARY["roles_of_verbs"]
 # Verbs and their forms
 MODALS = frozenset("can could may might must shall should will would".split())
 _DO = frozenset("do does did".split()) | MODALS
-_BE = frozenset("is are was were be been being am got gets get".split())
-_AUXILIARIES = _DO | _BE | frozenset("has have had having".split())
+BE = frozenset("is are was were be been being am got gets get".split())
+_AUXILIARIES = _DO | BE | frozenset("has have had having".split())
 UNCHANGED = frozenset(_WORDS["unchanged"].split())
 _IRREGULAR: dict[str, str] = {
     form: group.split()[0] for group in _WORDS["irregular"].split(";") for form in group.split()
@@ -44,6 +44,7 @@ _HOPED = frozenset(_WORDS["hoped"].split())
 _DIRECTIONS = frozenset("to from into onto".split())
 _CIRCUMSTANCES = frozenset(_WORDS["circumstances"].split())  # prepositions of time, place, manner
 _PREPOSITIONS = frozenset(_WORDS["prepositions"].split()) | _DIRECTIONS | _CIRCUMSTANCES
+_TIME_CLAUSES = frozenset("after before until when once".split())
 CONJUNCTIONS = "but although though whereas while yet however because".split()
 DETERMINERS = frozenset("the a an its his her their our my your 's ’s this that".split())
 _POSSESSIVE = frozenset(("'s", "’s"))
@@ -245,7 +246,7 @@ def _agent_question(verb: str, rest: Sequence[str]) -> QuestionClause:
 def _verb_of_doer(low: list[str], sentence: Sequence[str]) -> str | None:
     """For "who is the teacher of ...", the verb "teach", if the sentence has it."""
     match low:
-        case ["who", be, "the", doer, "of", *_] if be in _BE and re.fullmatch(r".{4,}[eo]r", doer):
+        case ["who", be, "the", doer, "of", *_] if be in BE and re.fullmatch(r".{4,}[eo]r", doer):
             keys = {verb_key(one) for one in sentence}
             return next((one for cut in (-2, -1) if (one := verb_key(doer[:cut])) in keys), None)
     return None
@@ -298,7 +299,7 @@ def _arguments_around(
     words: list[str], low: list[str], aux: int, main: int
 ) -> tuple[bool, tuple[Argument, ...], tuple[Argument, ...]]:
     """Whether the question is passive, its subject, and the arguments after its verb."""
-    passive = low[aux] in _BE or low[main - 1] == "been"
+    passive = low[aux] in BE or low[main - 1] == "been"
     subject = _arguments(words[aux + 1 : main], Role.OTHER if passive else Role.AGENT)
     rest = (
         one._replace(role=Role.AGENT) if passive and one.preposition == "by" else one
@@ -386,6 +387,8 @@ def _clause_around(words: Sequence[str], verb: int) -> Clause:
         word, following = words[at], words[at + 1] if at + 1 < len(words) else ""
         if word == ".":
             return at > 0 and len(words[at - 1]) > 3
+        if word in _TIME_CLAUSES and _opens_clause(words, at):
+            return True
         if word == "and":
             joined = following in _AUXILIARIES | CLAUSE_VERBS or is_past(following)
             return joined or verb_key(following) == key  # "is led by Ann and leads Bob"
@@ -397,6 +400,12 @@ def _clause_around(words: Sequence[str], verb: int) -> Clause:
     return Clause(words, verb, start, end, passive, _is_nominal(words, verb))
 
 
+def _opens_clause(words: Sequence[str], at: int) -> bool:
+    """Whether a clause follows: "after Max had read it", not "after the defeat"."""
+    near = [*takewhile(lambda one: one not in _BREAKS, words[at + 1 : at + 2 + _MAX_GAP])]
+    return any(one in _AUXILIARIES or is_past(one) for one in near[1:])
+
+
 def _is_passive(words: Sequence[str], verb: int, others: Sequence[str]) -> bool | None:
     """Whether a verb is passive: "was (often) taught", "a song written by"; see `Clause`."""
     if not is_past(words[verb]):
@@ -405,7 +414,7 @@ def _is_passive(words: Sequence[str], verb: int, others: Sequence[str]) -> bool 
     near = takewhile(
         lambda one: one not in _BREAKS, reversed(words[max(verb - _MAX_GAP, 0) : verb])
     )
-    if following == "by" or words[verb] == "born" or not _BE.isdisjoint(near):
+    if following == "by" or words[verb] == "born" or not BE.isdisjoint(near):
         return True
     if verb == 0 or words[verb - 1] in _BREAKS:
         return None
@@ -485,7 +494,7 @@ def _role_to_noun(words: Sequence[str], place: int, noun: int) -> Role | None:
     if not (_AUXILIARIES | _BREAKS).isdisjoint(between):
         return None
     own = next((one for one in reversed(between) if one in _PREPOSITIONS | {"of"}), "")
-    end = next((at for at in range(place, len(words)) if words[at] in _BE | _BREAKS), len(words))
+    end = next((at for at in range(place, len(words)) if words[at] in BE | _BREAKS), len(words))
     phrase = words[noun + 1 : end]
     if own == "of":
         owned = not _POSSESSIVE.isdisjoint(words[max(noun - 2, 0) : noun])
@@ -521,7 +530,7 @@ def _stands_for(clause: Clause, role: Role | None) -> bool:
 def lacks_subject(words: Sequence[str]) -> bool:
     """Whether a clause opens with its verb: "visited Bonn in 2015"."""
     first = words[0] if words else ""
-    return (is_past(first) or _is_third_person(first)) and _BE.isdisjoint(words[1:2])
+    return (is_past(first) or _is_third_person(first)) and BE.isdisjoint(words[1:2])
 
 
 # --- the question beside a clause

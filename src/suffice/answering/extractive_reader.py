@@ -171,9 +171,11 @@ def passage_from_document(document: Document) -> Passage:
     return Passage(document.doc_id, document.title, tuple(lines))
 
 
-# Lines that start something new: a chat turn, a list item, a heading, a line after a blank one.
+# Lines that start something new: a chat turn, a field, a list item, a heading, a row of a table, a
+# line after a blank one.
 _NEW_LINE = re.compile(
-    r"\n(?=\s*(?:\[[^\]\n]{1,20}\]|[^\W\d_][\w .'’-]{0,30}:\s|[-*•#]|\d+[.)]\s|\n))"
+    r"\n(?=\s*(?:\[[^\]\n]{1,20}\]|[^\W\d_][\w .'’%/()-]{0,30}:\s|[-*•#]|\d+[.)]\s|\n"
+    r"|[^\n;]*;[^\s;][^\n;]*;[^\s;]|[^\n|]+\|[^\n|]+\||[^\n\t]+\t))"
 )
 
 

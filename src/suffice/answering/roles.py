@@ -27,6 +27,7 @@ from itertools import dropwhile, pairwise
 
 from suffice.answering.answer_type import VOCABULARY
 from suffice.answering.clauses import (
+    BE,
     CLAUSE_VERBS,
     CONJUNCTIONS,
     DETERMINERS,
@@ -53,6 +54,12 @@ from suffice.answering.clauses import (
     split_words,
     states,
     verb_key,
+)
+from suffice.answering.converses import (
+    as_converse,
+    as_opposite,
+    converse_nouns,
+    opposite_comparatives,
 )
 
 MAX_CHARS = 4000  # of question and sentence together: bounds the time that hostile input can take
@@ -92,7 +99,7 @@ def may_state(question: str, sentence: str) -> bool:
         return False
     question, sentence = _mark_titles(question, sentence)
     words = lower_words(_spell_out_negation(question, sentence))
-    asked = parse_question(question, words)
+    asked = _asked_of(question, words)
     if asked is None or not asked.arguments:
         return False
     named = all(places(one.words, words, whole=True) for one in asked.arguments)
@@ -121,10 +128,11 @@ def polarity(question: str, sentence: str) -> bool | None:
     cased = split_words(_spell_out_negation(question, sentence))
     words = [one.casefold() for one in cased]
     asked = parse_yes_no_question(question, words)
-    if asked is None:
-        return None
-    answers = {_affirms(asked, one, cased) for one in find_clauses(asked.verb, words)} - {None}
-    return answers.pop() if len(answers) == 1 else None
+    asked = asked or as_converse(parse_yes_no_question, question, words)
+    if asked is not None:
+        return _said(asked, cased)
+    opposed = as_opposite(parse_yes_no_question, question, words)
+    return False if opposed is not None and _said(opposed, cased) else None
 
 
 def _is_too_long(question: str, sentence: str) -> bool:
@@ -142,11 +150,13 @@ def _judge_clauses(question: str, sentence: str, answer: str) -> Agreement:
     """Check who does what to whom, around the question's verb."""
     sentence = _spell_out_negation(question, sentence)
     words = lower_words(sentence)
-    asked = parse_question(question, words)
+    asked, said = _asked_of(question, words), _answer_words(answer)
+    opposed = as_opposite(parse_question, question, words)
+    if opposed and any(states(opposed, one, said) for one in find_clauses(opposed.verb, words)):
+        return Agreement.CONTRADICTED
     if asked is None:
         return Agreement.UNKNOWN
     clauses = find_clauses(asked.verb, words)
-    said = _answer_words(answer)
     possible = any(may_hold(asked, one, said) for one in clauses)
     if not clauses:
         possible = not is_given_to(asked, words, said)
@@ -160,12 +170,25 @@ def _judge_clauses(question: str, sentence: str, answer: str) -> Agreement:
     return Agreement.STATED if stated else Agreement.UNKNOWN
 
 
+def _asked_of(question: str, words: Sequence[str]) -> QuestionClause | None:
+    """The question as a clause with a verb of the sentence, its own or a converse of it."""
+    turned = as_converse(parse_question, question, words)
+    return parse_question(question, words) if turned is None else turned
+
+
 def _answer_words(answer: str) -> tuple[str, ...]:
     opening = DETERMINERS | {"by"}
     return tuple(dropwhile(lambda one: one.casefold() in opening, split_words(answer)))
 
 
 # --- yes or no
+
+
+def _said(asked: QuestionClause, cased: Sequence[str]) -> bool | None:
+    """What the clauses with the question's verb say, if they agree."""
+    clauses = find_clauses(asked.verb, [one.casefold() for one in cased])
+    answers = {_affirms(asked, one, cased) for one in clauses} - {None}
+    return answers.pop() if len(answers) == 1 else None
 
 
 def _affirms(asked: QuestionClause, clause: Clause, cased: Sequence[str]) -> bool | None:
@@ -319,7 +342,7 @@ _LED_NAME = re.compile(
     r"(?:(?:the|a|an|his|her|their)\s+)?(?P<name>[^\W\d_a-z][\w'’&-]*(?:\s+[^\W\d_a-z][\w'’&-]*)*)"
 )
 _COMPARED = re.compile(
-    r"(?=(?:who|what|which\b[^?]*?) (?:is|are|was|were)\b).*?"
+    r"(?:who|what|which)\b(?P<before>.*?)"
     r"\b(?:as (?P<as>\w+) as|(?P<than>\w+) than) (?P<other>[^?,]+)\W*$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -330,6 +353,7 @@ _OF_WHOM = re.compile(
     r"|whose (?:[a-z]+ )*?(?P<held>[a-z]+) (?:is|was|are|were) (?P<holder>[^?]+?)\W*$",
     re.IGNORECASE,
 )
+_OF_ONE_SEX = frozenset(VOCABULARY["roles_of_verbs"]["of_one_sex"].split())
 _LIFE = re.compile(r"when (?:was|did) (?P<who>[^?]+?) (?P<what>born|die)\W*$", re.IGNORECASE)
 
 
@@ -352,10 +376,15 @@ def _judge_comparison(question: str, sentence: str, answer: str) -> Agreement:
     asked = _COMPARED.match(question)
     if asked is None or _NEGATION.search(sentence):
         return Agreement.UNKNOWN
-    said = re.search(rf"\b{asked['as'] or asked['than']} (?:as|than)\b", sentence, re.IGNORECASE)
-    if said is None:
+    word = asked["as"] or asked["than"]
+    turned = opposite_comparatives(word) if asked["than"] else frozenset()
+    words = "|".join(map(re.escape, (word, *turned)))
+    said = re.search(rf"\b(?P<word>{words}) (?:as|than)\b", sentence, re.IGNORECASE)
+    if said is None or not _has_verb(sentence, asked["before"]):
         return Agreement.UNKNOWN
-    parts = sentence[: said.start()], sentence[said.end() :]
+    parts = [sentence[: said.start()], sentence[said.end() :]]
+    if said["word"].casefold() in turned:
+        parts.reverse()
     before, after = (set(lower_words(one)) for one in parts)
     other = set(lower_words(asked["other"])) - DETERMINERS
     found = {one.casefold() for one in _answer_words(answer)}
@@ -365,31 +394,52 @@ def _judge_comparison(question: str, sentence: str, answer: str) -> Agreement:
     return Agreement.CONTRADICTED if crossed else Agreement.UNKNOWN
 
 
+def _has_verb(sentence: str, before: str) -> bool:
+    """Whether a sentence has the verb of a comparison, which any form of "be" is."""
+    words, own = lower_words(before), set(map(verb_key, lower_words(sentence)))
+    return any(one in BE or (is_past(one) and verb_key(one) in own) for one in words)
+
+
 def _judge_possession(question: str, sentence: str, answer: str) -> Agreement:
     """Check whether "the teacher of X" is said about the right person."""
     asked = _OF_WHOM.match(question.strip())
     if asked is None:
         return Agreement.UNKNOWN
     noun = asked["noun"] or asked["owned"] or asked["held"]
+    owner = asked["of"] or asked["owner"] or answer
+    holder = asked["holder"] or answer
+    found = _possession(noun, holder, owner, sentence)
+    if found is not None:
+        return found
+    # "Bertha's pupil is Emma" says that the teacher of Emma is Bertha.
+    for other in sorted(converse_nouns(noun)):
+        found = _possession(other, owner, holder, sentence)
+        if found is Agreement.STATED and noun.casefold() in _OF_ONE_SEX and holder is answer:
+            return Agreement.UNKNOWN  # "the son of Bertha" does not say that she is the mother
+        if found is not None:
+            return found
+    return Agreement.UNKNOWN
+
+
+def _possession(noun: str, holder: str, owner: str, sentence: str) -> Agreement | None:
+    """Whether a sentence says that the holder is the owner's "teacher"; None without this noun."""
     said = re.search(
         rf"\b{noun} of (?:the )?(?P<of>[^,;.]+)|(?P<own>[^,;.]+?)['’]s? (?:[a-z]+ )?{noun}\b",
         sentence,
         re.IGNORECASE,
     )
     if said is None:
-        return Agreement.UNKNOWN
-    owner = asked["of"] or asked["owner"] or answer
-    holder = asked["holder"] or answer
+        return None
     of_whom, asked_of, other = map(
         set, map(lower_words, (said["of"] or said["own"], owner, holder))
     )
     if other <= of_whom and not asked_of & of_whom and holder[:1].isupper():
         return Agreement.CONTRADICTED
-    one, two = re.escape(holder), re.escape(owner)
+    one, two = re.escape(holder), rf"(?:the |a |an )?(?:[a-z]+ ){{0,2}}{re.escape(owner)}"
     be = r"(?:,|,? (?:is|was|are|were))?"
     stated = (  # "Rurik, the nephew of Anselm", "Anselm's nephew was Rurik"
-        rf"{one}{be} (?:the |a |an )?(?:\w+ )?{noun} of (?:the )?{two}"
-        rf"|\b{noun} of (?:the )?{two}{be} {one}|{two}['’]s? (?:\w+ )?{noun}{be} {one}"
+        rf"{one}{be} (?:the |a |an )?(?:\w+ )?{noun} of {two}"
+        rf"|\b{noun} of {two}{be} {one}|{two}['’]s? (?:\w+ )?{noun}{be} {one}"
         rf"|{one}{be} {two}['’]s? (?:\w+ )?{noun}"
     )
     plain = not _NEGATION.search(sentence) and re.search(stated, sentence)

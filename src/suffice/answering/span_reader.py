@@ -38,6 +38,7 @@ FindAnswer = Callable[[str, Sequence[str], Sequence[str], Fits], FoundAnswer | N
 _ASKS_USE = re.compile(
     r"^what (?:does|do|did)\b.* do\W*$|\bpurpose of\b|\b(?:used|good|meant) for\W*$", re.IGNORECASE
 )
+_LINE_BREAK = re.compile(r"[^.!?]\n")  # not after a full stop: "St. Ives" may be split
 EXACT = (AnswerType.DATE, AnswerType.NUMBER)  # only one value is right
 RIVAL = 0.3  # minimum probability of a contradicting answer
 MIN_COVERED = 0.5  # share of the question's words in each of two contradicting sentences
@@ -75,12 +76,9 @@ class SpanReader:
         There is no answer if it has the wrong form, or if the sentence contradicts it.
         """
         titles = [one.title for one in passages]
-        texts = [" ".join(one.sentences) for one in passages]
+        texts = ["\n".join(one.sentences) for one in passages]
         choices = _choices(question) if answer_type is AnswerType.CHOICE else ()
-
-        def fits(said: str) -> bool:
-            return _is_one_of(said, choices) if choices else has_form(said, answer_type)
-
+        fits = _form(answer_type, choices)
         if answer_type is AnswerType.YES_NO and (said := said_plainly(question, passages)):
             return Reading(*said, STATED, self.name, if_complete=STATED)
         found = self.find(question, titles, texts, fits)
@@ -163,9 +161,10 @@ class SpanReader:
         others: Sequence[Passage],
     ) -> Reading:
         """The reading, with the value that another document on the same subject gives instead."""
-        titles, texts = (one.title for one in others), (" ".join(one.sentences) for one in others)
-        found = self.find(question, [*titles], [*texts], lambda said: has_form(said, answer_type))
-        if found is None or found.p < RIVAL or not has_form(found.text, answer_type):
+        titles, texts = (one.title for one in others), ("\n".join(one.sentences) for one in others)
+        fits = _form(answer_type)
+        found = self.find(question, [*titles], [*texts], fits)
+        if found is None or found.p < RIVAL or not fits(found.text):
             return reading
         (first,), second = reading.citations, _citation(others[found.place], found.start)
         cues = QuestionCues.from_question(question)
@@ -181,9 +180,20 @@ class SpanReader:
         return replace(reading, citations=(first, second), rivals=(found.text,))
 
 
+def _form(answer_type: AnswerType, choices: Sequence[str] = ()) -> Fits:
+    """Whether an answer has the right form, and does not run from one line into the next."""
+
+    def fits(said: str) -> bool:
+        if _LINE_BREAK.search(said):
+            return False
+        return _is_one_of(said, choices) if choices else has_form(said, answer_type)
+
+    return fits
+
+
 def _reading(found: FoundAnswer, cited: Citation) -> Reading:
     sure = found.p if found.p_if_complete is None else found.p_if_complete
-    answer = _without_loose_mark(found.text)
+    answer = _without_loose_mark(" ".join(found.text.split("\n")))
     return Reading(answer, (cited,), found.p, SpanReader.name, if_complete=sure)
 
 

@@ -11,6 +11,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ from suffice.types import printable
 if TYPE_CHECKING:
     from suffice.types import Trace
 
+UNSURE = "a sentence that confirms "  # the gate says ANSWER, but the answer may be wrong
 NO_MODEL = (
     "no language model (see --model): rules plan, and the answer is quoted from the documents"
 )
@@ -47,6 +49,10 @@ def ask(
         Option(help="Read only documents that pass the filter; default unless it is auto."),
     ] = None,
     today: opt.Today = None,
+    min_probability: Annotated[
+        float | None,
+        Option(min=0.0, max=1.0, help="Needed to answer, without a model. Lower: more, less sure."),
+    ] = None,
     rounds: Annotated[int, Option(min=0, help="Maximum further searches.")] = 12,
     calls: Annotated[int, Option(min=0, help="Maximum requests to the model.")] = 40,
     tokens: Annotated[int, Option(min=0, help="Maximum tokens, in and out.")] = 100_000,
@@ -88,6 +94,9 @@ def ask(
     bank = None
     if exemplars is not None:
         bank = ExemplarBank.load().extended(ExemplarBank.load(exemplars).exemplars)
+    policy = AskPolicy(retriever=retriever)
+    if min_probability is not None:
+        policy = replace(policy, min_probability=min_probability)
     budget = Budget(rounds, calls, tokens, seconds, money, prices=parse_prices(prices))
     opened, loaded = open_model(model, base_url, timeout_s=timeout_s), open_gate(gate, preset)
     with open_library(address) as lib:
@@ -100,7 +109,7 @@ def ask(
                 lib,
                 loaded,
                 opened,
-                policy=AskPolicy(retriever=retriever),
+                policy=policy,
                 budget=budget,
                 bank=bank,
                 clock=time.monotonic,
@@ -118,9 +127,15 @@ def ask(
         again = shlex.join(["suffice", "ask", address, "--replay", str(trace)])
         say(f"wrote {trace}; replay it: {again}")
     if not json:
-        answered = result.answer is not None
-        missing = "add documents about what is missing, and ask again"
-        say("next: " + ("check the cited sentences" if answered else missing))
+        say("next: " + _next_step(result))
+
+
+def _next_step(result: Trace) -> str:
+    if result.answer is not None:
+        return "check the cited sentences"
+    if all(one.startswith(UNSURE) for one in result.missing):
+        return "check the cited sentences; --min-probability gives answers that are less sure"
+    return "add documents about what is missing, and ask again"
 
 
 def _replay(file: Any, library: Any, gate: Any, bank: Any, *, json: bool) -> None:

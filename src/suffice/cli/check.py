@@ -215,6 +215,9 @@ def _read_hits(path: Path) -> list[Any]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text", hint="convert the file to UTF-8") from error
     text = text.removeprefix(BOM)
+    if not text.strip():
+        hint = "check that the command that writes it succeeds"
+        raise InputError(f"{path} is empty, expected hits", hint=hint)
     try:
         value = json_module.loads(text)
     except (ValueError, RecursionError) as error:

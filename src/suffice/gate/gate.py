@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
@@ -93,6 +94,7 @@ RECORDS = ("calibration", "profile", "policy", "familiarity")
 JUDGE_RECORD = "judge"  # only in a gate that has a judge calibration
 STOP_KIND, STOP_VERSION, STOP_FILE = "stop-calibration", 1, "calibration.json"
 SHIPPED_STOP = SHIPPED_MODELS / "stop"  # for gates with a reader
+EXAMPLES = "pass a list of suffice.LabelledQuestion"
 PROBE = "Who taught Ada's teacher in 1843?"  # a question, and also a hit with the same names
 
 
@@ -412,6 +414,7 @@ class Gate:
         """
         from suffice.gate import training
 
+        _check_type(examples, Iterable, "examples", "a list", hint=EXAMPLES)
         training.require_fit_extra()
         rule = PolicyRule("risk" if alpha is not None else policy, alpha, delta, costs)
         words, encoders = (
@@ -433,6 +436,7 @@ class Gate:
         """
         from suffice.gate import training
 
+        _check_type(examples, Iterable, "examples", "a list", hint=EXAMPLES)
         training.require_fit_extra()
         options = {"k": self.card["k"], "others": bool(self.card.get("others"))}
         built = training.build_training_set(
@@ -494,6 +498,8 @@ class Gate:
         with the question's words (suffice.gate.stuffing_filter). A `judge` is asked when the gate
         is unsure, within its `budget` (suffice.gate.judge).
         """
+        hint = "pass the folder of a gate, or nothing for the shipped one"
+        _check_type(path, str | os.PathLike | None, "the gate", "a path", hint=hint)
         folder, card = open_gate_folder(None if path is None else Path(path), preset)
         names, words = _reading_with(card), WordTable.load()
         fast = None if card.get("fast") is None else _shipped_fast(card["fast"], str(folder))
@@ -646,6 +652,11 @@ def _shipped_fast(name: str, where: str) -> FastGate:
         found = f"{where} was fitted with another fast gate than this suffice has"
         raise NotReadyError(found, hint=_refit(where))
     return gate
+
+
+def _check_type(value: object, kind: Any, what: str, expected: str, *, hint: str) -> None:
+    if not isinstance(value, kind):
+        raise InputError(f"{what} is {value!r:.80}, expected {expected}", hint=hint)
 
 
 def _refit(folder: Path | str) -> str:

@@ -129,6 +129,9 @@ class Guard:
     log: VerdictLog | None = None
     sends_queries: bool = False  # on EXPAND, the pipeline gets queries and searches itself
 
+    def __post_init__(self) -> None:
+        check_guard(self.hold_back, self.min_familiarity, self.act)
+
     def check(self, question: str, search: Search[T], *, rounds_left: int = 1) -> GatedDocuments[T]:
         """Search, check and log. With `act=False`: one search, and no error of the gate."""
         if self.act:
@@ -245,6 +248,19 @@ def gate_path(gate: GateLike | Path | str | None) -> str | None:
         hint = "save it with gate.save(PATH), and pass that path"
         raise InputError("a gate in memory cannot be written into a pipeline file", hint=hint)
     return None if gate is None else str(gate)
+
+
+def check_guard(hold_back: object, min_familiarity: object, act: object) -> None:
+    """Refuse "no" for False, which would count as True, and a familiarity that no list can have."""
+    for name, value in (("hold_back", hold_back), ("act", act)):
+        if not isinstance(value, bool):
+            hint = "without quotes, in Python"
+            raise InputError(f"{name} is {value!r:.80}, expected True or False", hint=hint)
+    number = isinstance(min_familiarity, int | float) and not isinstance(min_familiarity, bool)
+    if not (number and 0 <= min_familiarity <= 1):  # type: ignore[operator]
+        message = f"min_familiarity is {min_familiarity!r:.80}, expected a number from 0 to 1"
+        hint = f"the default is {LOW_FAMILIARITY}; 0 trusts the gate always"
+        raise InputError(message, hint=hint)
 
 
 def check_expansion(retriever: object, budget: ExpansionBudget | None) -> None:

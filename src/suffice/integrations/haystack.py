@@ -62,6 +62,7 @@ class CompletenessGate:
         log: Any = None,
     ) -> None:
         common.check_expansion(retriever, budget)
+        common.check_guard(True, min_familiarity, act)
         common.open_log(log, act=act)  # now, so that mistakes fail early
         self.min_familiarity, self.act, self.log = min_familiarity, act, log
         self.gate, self.rounds_left = gate, rounds_left
