@@ -249,6 +249,12 @@ STORED_RUNS = (
         "study-par-rag-model",
         "suffice_research.par_rag.model_study",
         "par-rag",
+        (*STANDARD, "stop"),  # without ANSWERS: its rows of the reader are of the next run
+    ),
+    StoredRun(
+        "study-par-rag-reader",
+        "suffice_research.par_rag.model_study",
+        "par-rag",
         (*STANDARD, "stop", ANSWERS),
     ),
     StoredRun("gate-baselines", f"{TRAINING}.gate_baselines", "gate", STANDARD),

@@ -64,6 +64,10 @@ def measure_study(name: str, data: Path, work: Path) -> None:
         run_command(first, data, *kept)
     run_command(results.study_command(name), data, "--out", str(work), *kept)
     store_study(work / "study.json", results.study_path(name))
+    if name in results.WITHOUT_MODEL:
+        command, _, _ = results.READER_COMMAND.partition(" --study ")
+        run_command(command, data, "--study", str(work / "reader.json"))
+        store_study(work / "reader.json", results.WITHOUT_MODEL[name])
 
 
 def measure_gate(data: Path, work: Path) -> None:
