@@ -101,7 +101,7 @@ def test_k_and_the_limits_bound_it(village: Path, gate: Gate) -> None:
             lib.complete(QUESTION, gate, budget=ExpansionBudget(seconds=0)).stopped
             is StopReason.SECONDS
         )
-        with pytest.raises(InputError, match="documents is 0"):
+        with pytest.raises(InputError, match="k is 0"):
             lib.complete(QUESTION, gate, k=0)
         with pytest.raises(InputError, match="no retriever"):
             lib.complete(QUESTION, gate, retriever="brigde")

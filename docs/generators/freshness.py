@@ -117,7 +117,7 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "a field of answers that the gate's reader alone sets",
     ),
     "suffice.gate.gate": (
-        ("99c194ef4144", "b7e44d521d75", "f7c8e5574ec4", "bc86e28fc1be"), "f78e4d4adf62",
+        ("99c194ef4144", "b7e44d521d75", "bc86e28fc1be", "f78e4d4adf62", "f7c8e5574ec4"), "2d28d477c8e8",
         "wrong arguments are refused; before, the interval is narrower: p and action are as they were",
     ),
     "suffice.gate.reader": (

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
@@ -499,7 +498,7 @@ class Gate:
         is unsure, within its `budget` (suffice.gate.judge).
         """
         hint = "pass the folder of a gate, or nothing for the shipped one"
-        _check_type(path, str | os.PathLike | None, "the gate", "a path", hint=hint)
+        _check_type(path, str | Path | None, "the gate", "a path", hint=hint)
         folder, card = open_gate_folder(None if path is None else Path(path), preset)
         names, words = _reading_with(card), WordTable.load()
         fast = None if card.get("fast") is None else _shipped_fast(card["fast"], str(folder))
