@@ -32,17 +32,19 @@ from suffice.integrations.onnx import (
 )
 from suffice.lexicon import STOP_WORDS
 from suffice.numeric import log_odds_array
-from suffice.protocols import Encoder, Retriever, Store
+from suffice.protocols import Encoder, Retriever, Store, StoreQuery
 from suffice.retrieval.bridge import BridgeRetriever, Ranker
 from suffice.retrieval.builtin import DEFAULT_ENCODER
 from suffice.retrieval.candidate_pool import TITLED_FEATURES, CandidatePool, Feature
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
+from suffice.retrieval.ranking import Filters, HitLists
 from suffice.storage import open_artefact
 from suffice.storage.artefacts import OnnxTrees, open_onnx
 from suffice.text import title_key, tokens
 from suffice.types import Hit
+from suffice_research.next_hop import Ahead, NextHopEncoder, OnnxNextHopEncoder
 
 __all__ = ["OnnxSetScorer", "PairTokenizer", "TokenPair", "bridge_quality", "pad_pairs"]
 
@@ -60,6 +62,7 @@ MAX_LOG_ODDS = 15
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'(]?[A-Z0-9])")
 
 READ_FIRST, READ_AGAIN = 16, (6, 4, 3, 2)  # candidates to read with none, one, two ... held
+LOOKED, JOINED = 50, 12  # hits of a next-hop vector, and how many of them become candidates
 LEAST_P = 3e-7  # log-odds of 15
 UNREAD = -20.0  # below every log-odds, so that trees can tell it from scores
 
@@ -69,6 +72,9 @@ QUALITY_FEATURES = (
     Feature("now", "The scorer's log-odds given what is held.", 1),
     Feature("alone_behind", "How far `alone` is behind the best candidate not held.", -1),
     Feature("now_behind", "How far `now` is behind the best candidate not held.", -1),
+    Feature("ahead", "How close it is to the next-hop vector, from last (0) to best (1).", 1),
+    Feature("ahead_rank", "One over its rank by that; 0 where it was not found.", 1),
+    Feature("ahead_best", "The best such value since the start.", 1),
 )
 
 
@@ -84,7 +90,8 @@ class QualityBridgeRetriever(BridgeRetriever):
 
     Reading takes about forty milliseconds per candidate, so only the best are read: `first` before
     anything is held, fewer in later rounds, where pairs are longer and less is missing. The ranker,
-    over QUALITY_FEATURES, chooses which to read and then which to hold.
+    over QUALITY_FEATURES, chooses which to read and then which to hold. With a next-hop encoder, the
+    nearest passages of what is held so far become candidates.
     """
 
     def __init__(
@@ -95,6 +102,7 @@ class QualityBridgeRetriever(BridgeRetriever):
         ranker: Ranker,
         *,
         scorer: SetScorer,
+        next_hop: NextHopEncoder | None = None,
         first: int = READ_FIRST,
         again: int | Sequence[int] = READ_AGAIN,
         **options: Any,
@@ -104,8 +112,40 @@ class QualityBridgeRetriever(BridgeRetriever):
         rounds = [again] if isinstance(again, int) else list(again)
         if first < 1 or min(rounds, default=-1) < 0:
             raise InputError(f"first is {first}, again is {again}: too few to read")
-        self.scorer, self.first, self.again = scorer, first, again
+        self.scorer, self.next_hop, self.first, self.again = scorer, next_hop, first, again
         self._alone: WeakKeyDictionary[CandidatePool, Floats] = WeakKeyDictionary()
+        self._ahead: WeakKeyDictionary[CandidatePool, Ahead] = WeakKeyDictionary()
+
+    def choose(
+        self, pools: Sequence[CandidatePool], *, k: int, filters: Filters = None
+    ) -> HitLists:
+        self.look_ahead(pools, filters)
+        return super().choose(pools, k=k, filters=filters)
+
+    def follow(self, pools: Sequence[CandidatePool], filters: Filters = None) -> None:
+        super().follow(pools, filters)
+        self.look_ahead(pools, filters)
+
+    def look_ahead(self, pools: Sequence[CandidatePool], filters: Filters = None) -> None:
+        """Search with the vectors of what is held; the best hits become candidates."""
+        if self.next_hop is None or not pools:
+            return
+        held = [[searchable_text(pool.documents[at]) for at in pool.held] for pool in pools]
+        vectors = self.next_hop.encode([pool.question.text for pool in pools], held)
+        given = filters or [None] * len(pools)
+        queries = [StoreQuery(LOOKED, vector=one, filter=two) for one, two in zip(vectors, given)]
+        result = self.store.query(queries)
+        reasons = []
+        for pool, hits in zip(pools, result.hits):
+            if not pool.held:
+                self._ahead[pool] = Ahead()
+            self._ahead[pool].add(hits, frozenset(pool.ids[at] for at in pool.held))
+            reasons.append({hit.doc_id: {"ahead": hit.score or 0.0} for hit in hits[:JOINED]})
+        self._join(pools, reasons, filters, result.documents)
+
+    def ahead_rows(self, pool: CandidatePool) -> Floats:
+        """What `look_ahead` found of each candidate: (candidates, AHEAD)."""
+        return self._ahead.get(pool, Ahead()).rows(pool.ids)
 
     def rank(self, pools: Sequence[CandidatePool]) -> list[Floats]:
         features = [pool.features()[:, : len(TITLED_FEATURES)] for pool in pools]
@@ -125,7 +165,7 @@ class QualityBridgeRetriever(BridgeRetriever):
         for pool, own, scores in zip(pools, features, now):
             known = self._alone.get(pool, np.zeros(0))  # candidates added later are unread
             alone = np.concatenate([known, np.full(len(pool) - len(known), UNREAD)])
-            rows.append(quality_rows(own, alone, scores, pool.held))
+            rows.append(quality_rows(own, alone, scores, self.ahead_rows(pool), pool.held))
         return self._rank_rows(pools, rows)
 
     def read(self, pools: Sequence[CandidatePool], chosen: Sequence[Sequence[int]]) -> list[Floats]:
@@ -149,14 +189,16 @@ class QualityBridgeRetriever(BridgeRetriever):
         return tuple(replace(hit, score=float(score)) for hit, score in zip(hits, spread))
 
 
-def quality_rows(features: Floats, alone: Floats, now: Floats, held: Sequence[int]) -> Floats:
-    """The features with the scorer's log-odds: (candidates, QUALITY_FEATURES)."""
+def quality_rows(
+    features: Floats, alone: Floats, now: Floats, ahead: Floats, held: Sequence[int]
+) -> Floats:
+    """The features with the scorer's log-odds and what lies ahead: (candidates, QUALITY_FEATURES)."""
     free = np.ones(len(features), bool)
     free[list(held)] = False
     behind = [
         np.where(one > UNREAD, one[free].max(initial=UNREAD) - one, -UNREAD) for one in (alone, now)
     ]
-    return np.column_stack([features, alone, now, *behind]).astype(np.float32)
+    return np.column_stack([features, alone, now, *behind, ahead]).astype(np.float32)
 
 
 def read_count(held: int, first: int = READ_FIRST, again: int | Sequence[int] = READ_AGAIN) -> int:
@@ -337,6 +379,7 @@ def bridge_quality(
     encoder: str | Path | Encoder = BGE_SMALL,
     links: NameLinks | None = None,
     scorer: OnnxSetScorer | None = None,
+    next_hop: NextHopEncoder | None = None,
     depth: int = 40,
     near: int = 100,
     first: int = READ_FIRST,
@@ -357,12 +400,15 @@ def bridge_quality(
             f"bridge-quality was fitted with vectors of {BGE_SMALL}, and these are {opened.name}'s",
             hint=f"build or evaluate with --encoder {BGE_SMALL}, or search with retriever='bridge'",
         )
+    if next_hop is None and opened.name == BGE_SMALL:
+        next_hop = OnnxNextHopEncoder(threads=threads)
     return QualityBridgeRetriever(
         store,
         opened,
         links if links is not None else name_links(store.documents),
         scorer.reader,
         scorer=scorer,
+        next_hop=next_hop,
         vocabulary=Vocabulary.of_store(store),
         first=first,
         again=again,

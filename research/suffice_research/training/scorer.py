@@ -31,7 +31,16 @@ try:
 except ImportError as error:
     raise MissingExtraError("training the set scorer", extra="train") from error
 
-__all__ = ["Schedule", "TokenRows", "cross_encoder", "distil", "fit", "log_odds", "rounded"]
+__all__ = [
+    "Learner",
+    "Schedule",
+    "TokenRows",
+    "cross_encoder",
+    "distil",
+    "fit",
+    "log_odds",
+    "rounded",
+]
 
 Floats = npt.NDArray[np.float32]
 LAYERS, EVERY = (1, 3, 5, 7, 9, 11), tuple(range(12))
@@ -239,7 +248,7 @@ def log_odds(
 # ---- learning
 
 
-class _Learner:
+class Learner:
     """AdamW over float32 copies of the weights, which may have half precision themselves."""
 
     def __init__(self, model: CrossEncoder, steps: int, schedule: Schedule) -> None:
@@ -281,7 +290,7 @@ def distil(
     torch.manual_seed(seed)
     order = np.random.default_rng(seed).permutation(np.flatnonzero(np.isfinite(said)))
     starts = range(0, len(order), schedule.pairs)
-    learner = _Learner(student, len(starts), schedule)
+    learner = Learner(student, len(starts), schedule)
     wanted = torch.from_numpy(said).to(DEVICE)
     for start in starts:
         chosen = order[start : start + schedule.pairs]
@@ -302,7 +311,7 @@ def fit(
     torch.manual_seed(seed)
     order = np.random.default_rng(seed).permutation(states)
     starts = range(0, len(order), schedule.states)
-    learner = _Learner(model, len(starts), schedule)
+    learner = Learner(model, len(starts), schedule)
     for start in starts:
         batch = order[start : start + schedule.states]
         table = packed.table(batch)

@@ -10,7 +10,6 @@ import copy
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from suffice_research.bridge_quality import (
     read_count,
     shortlist,
 )
+from suffice_research.next_hop import NextHopEncoder
 from suffice_research.training.scorer_data import ScorerQuestion
 
 __all__ = ["Collection", "States", "Unasked", "fit_reader", "folds", "hand_rank", "search"]
@@ -69,15 +69,16 @@ class Collection:
     question_ids: list[str]
     gold: list[frozenset[str]]
     pools: list[CandidatePool]
-    store: MemoryStore  # without vectors, which nothing after this needs
+    store: MemoryStore
     places: dict[DocId, int]  # in the corpus
     links: NameLinks
 
-    @cached_property
-    def bridge(self) -> QualityBridgeRetriever:
-        links, unasked = self.links, Unasked()
-        ranker = WeightedRanker()
-        return QualityBridgeRetriever(self.store, unasked, links, ranker, scorer=unasked, hops=HOPS)
+    def bridge(self, next_hop: NextHopEncoder | None) -> QualityBridgeRetriever:
+        """The retriever that adds candidates; nobody asks its encoder, scorer and ranker."""
+        return QualityBridgeRetriever(
+            self.store, Unasked(), self.links, WeightedRanker(),
+            scorer=Unasked(), next_hop=next_hop, hops=HOPS,
+        )  # fmt: skip
 
     def some(self, positions: Sequence[int]) -> Collection:
         """The same with some of the questions."""
@@ -134,6 +135,7 @@ def search(
     oracle: float = 0.0,
     seed: int = 0,
     untaught: bool = False,
+    next_hop: NextHopEncoder | None = None,
     states: States | None = None,
     first: int = READ_FIRST,
     again: int | Sequence[int] = READ_AGAIN,
@@ -146,17 +148,21 @@ def search(
     draws = [np.random.default_rng(_number(q.text, seed)) for q in one.questions]
     pools = [_fresh(pool) for pool in one.pools]
     alone: list[Floats] = [np.zeros(0) for _ in pools]
+    bridge = one.bridge(next_hop)
     for step in range(CHOICES):
-        if 0 < step <= HOPS:
-            one.bridge.follow(pools)
+        if step == 0:
+            bridge.look_ahead(pools)
+        elif step <= HOPS:
+            bridge.follow(pools)
         features = [pool.features()[:, : len(TITLED_FEATURES)] for pool in pools]
         alone = [
             np.concatenate([was, np.full(len(pool) - len(was), UNREAD)])
             for was, pool in zip(alone, pools)
         ]
+        ahead = [bridge.ahead_rows(pool) for pool in pools]
         unread = [
-            quality_rows(row, was, np.full(len(was), UNREAD), pool.held)
-            for row, was, pool in zip(features, alone, pools)
+            quality_rows(row, was, np.full(len(was), UNREAD), near, pool.held)
+            for row, was, near, pool in zip(features, alone, ahead, pools)
         ]
         guess = _ranked(rank, unread, pools)
         count = read_count(step, first, again)
@@ -164,8 +170,8 @@ def search(
         now = _read(pools, chosen, layout, score)
         alone = alone if step or score is None else now
         rows = [
-            quality_rows(row, was, scores, pool.held)
-            for row, was, scores, pool in zip(features, alone, now, pools)
+            quality_rows(row, was, scores, near, pool.held)
+            for row, was, scores, near, pool in zip(features, alone, now, ahead, pools)
         ]
         if untaught:
             odds = [

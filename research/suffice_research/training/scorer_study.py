@@ -5,7 +5,9 @@ A *part* is one of five folds or one of three data sets. Whoever judges a part h
 neither the scorer, nor its teacher, nor the trees of the reader. The trees learn from the scores of
 scorers that saw neither the judged part nor the question: for every two folds, and for every two
 data sets, a teacher and a student are trained without both. So there are ten scorers for two folds,
-five for one, three each for two data sets and for one, and one for everything.
+five for one, three each for two data sets and for one, and one for everything. Next-hop encoders
+learn only from further questions, which no part has: one for each choice of data sets that a part
+leaves.
 
 The reader learns in three passes over states along searches: without reading, along a path that
 mixes gold with predictions, and along the path that it would take itself. On each path, the trees
@@ -15,11 +17,12 @@ The steps, each of which resumes where it stopped and keeps everything under `--
 
     check     what the machine has and how fast it trains (only this one needs no other)
     states    states of every question as tokens (candidates come from vectors of `scorer_prepare`)
+    look      next-hop encoders: needs a GPU
     train     teachers and students: needs a GPU
     read      searches and trees, as soon as their scorers are there: needs a GPU and many cores
     record    the held documents, the weights and the reader, for `scorer_figures`, `scorer_export`
 
-`train` and `read` run side by side. Decision 18 says why it is done in this way.
+`look`, `train` and `read` run side by side. Decision 18 says why it is done in this way.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ import numpy.typing as npt
 from suffice.datasets import load
 from suffice.evaluation.result_files import source_commit
 from suffice.gate.trees import trees_to_onnx
+from suffice.retrieval.corpus import searchable_text
 from suffice.storage import write_atomically
 from suffice.storage.artefacts import OnnxTrees
 from suffice_research.bridge_quality import (
@@ -53,6 +57,7 @@ from suffice_research.bridge_quality import (
     READ_FIRST,
     PairTokenizer,
 )
+from suffice_research.next_hop import StateTokenizer
 from suffice_research.training.scorer_data import (
     FURTHER,
     PackedStates,
@@ -60,6 +65,7 @@ from suffice_research.training.scorer_data import (
     ScorerState,
     further_questions,
     joined_states,
+    load_questions,
     pack_pairs,
     pack_states,
     training_states,
@@ -81,6 +87,7 @@ __all__ = ["contexts", "record", "run_tasks", "scorer_names", "search_tasks", "t
 EVERY = "all"
 FOLD_NAMES = tuple(map(str, range(FOLDS)))
 ROUNDS = {"musique": 4, "hotpotqa": 2, "2wikimultihopqa": 2}  # MuSiQue has no further questions
+LOOKING_ROUNDS = 3  # of the further questions, for a next-hop encoder
 FURTHER_QUESTIONS = 4_500  # of each of the others
 DRAWS = ("teacher", "student")  # each learns from states of its own
 UNLABELLED = 10_000  # sentences of each data set
@@ -170,8 +177,6 @@ def make_states(work: Path, data: Path, vectors: Path, *, most: int | None, work
 
 
 def _further(data: Path, name: str, most: int) -> list[ScorerQuestion]:
-    from suffice_research.training.scorer_data import load_questions
-
     judged = [one.text for one in load_questions(data, name)]
     return further_questions(data, name, judged, most=most, seed=0)
 
@@ -397,6 +402,27 @@ class _Trainer:
         print(line, file=sys.stderr, flush=True)
 
 
+def look(work: Path, data: Path, *, most: int | None) -> None:
+    """Train the next-hop encoders that are not there yet."""
+    from suffice_research.training.next_hop import train_next_hop
+
+    for name in sorted({start_name(without) for without in scorer_names()}):
+        if (path := work / "looking" / f"{name}.npz").is_file():
+            continue
+        began = time.monotonic()
+        if name == "musique":  # all that is left without both sets with further questions
+            questions, rounds = load_questions(data, name)[:most], 4 * LOOKING_ROUNDS
+            others = [searchable_text(one) for one in load(name, data / name).documents()][:most]
+        else:
+            count, rounds = most or FURTHER_QUESTIONS, LOOKING_ROUNDS
+            questions = [one for part in name.split("+") for one in _further(data, part, count)]
+            others = []
+        adapters, loss = train_next_hop(questions, others, rounds=rounds)
+        save_arrays(path, adapters)
+        line = {"loss": round(loss, 4), "seconds": round(time.monotonic() - began, 1)}
+        print(f"looking {name}", json.dumps(line), file=sys.stderr, flush=True)
+
+
 # ---- searches and trees, as tasks between files
 
 
@@ -474,9 +500,18 @@ def _search_task(
     work: Path, context: str, way: str, group: tuple[str, str], scorer: str | None,
     tree: Path | None,
 ) -> Task:  # fmt: skip
-    needs = [work / "scorers" / f"{scorer}.npz"] if scorer else []
+    needs = [_scorer(work, scorer), _looking(work, scorer)] if scorer else []
     makes, needs = _rows(work, context, way, group), needs + ([tree] if tree else [])
     return Task(makes, tuple(needs), _search, (work, way, group, scorer, tree, makes))
+
+
+def _scorer(work: Path, scorer: str) -> Path:
+    return work / "scorers" / f"{scorer}.npz"
+
+
+def _looking(work: Path, scorer: str) -> Path:
+    """The next-hop encoder beside a scorer: both have left out the same parts."""
+    return work / "looking" / f"{start_name(scorer.split('-'))}.npz"
 
 
 def _fit_task(work: Path, name: str, rows: Sequence[Path], most: int | None = None) -> Task:
@@ -486,7 +521,7 @@ def _fit_task(work: Path, name: str, rows: Sequence[Path], most: int | None = No
 
 def _held_task(work: Path, context: Context, group: tuple[str, str], tree: Path) -> Task:
     makes, scorer = _held(work, context.name, group), scorer_name(context.judged)
-    needs = (work / "scorers" / f"{scorer}.npz", tree)
+    needs = (_scorer(work, scorer), _looking(work, scorer), tree)
     return Task(makes, needs, _judge, (work, group, scorer, tree, makes))
 
 
@@ -560,6 +595,29 @@ def _score(work: Path, name: str) -> Callable[..., npt.NDArray[Any]]:
     return lambda pairs: scorer.log_odds(model, scorer.TokenRows.of(pairs))
 
 
+class _Looking:
+    """A NextHopEncoder of the study."""
+
+    def __init__(self, adapters: Path) -> None:
+        from suffice_research.training import next_hop
+
+        with np.load(adapters) as file:
+            self._tower = next_hop.next_hop_tower(dict(file))
+        self._nets, self._tokenizer = next_hop, StateTokenizer.of_bge()
+
+    def encode(
+        self, questions: Sequence[str], held: Sequence[Sequence[str]]
+    ) -> npt.NDArray[np.float32]:
+        ids = [self._tokenizer.ids(question, texts) for question, texts in zip(questions, held)]
+        rows = self._nets.rows_of(ids)
+        return np.asarray(self._nets.vectors_of(self._tower, rows).cpu().numpy())
+
+
+@lru_cache(maxsize=4)
+def _next_hop(adapters: Path) -> _Looking:
+    return _Looking(adapters)
+
+
 @lru_cache(maxsize=4)
 def _rank(tree: Path) -> Callable[..., npt.NDArray[Any]]:
     return OnnxTrees(tree.read_bytes(), columns=len(QUALITY_FEATURES)).p
@@ -578,6 +636,7 @@ def _search(
         oracle=ORACLE[way],
         seed=SEEDS[way],
         untaught=way == MIXED,
+        next_hop=_next_hop(_looking(work, scorer)) if scorer else None,
         states=states,
     )
     rows, needed = states.arrays()
@@ -599,7 +658,8 @@ def _fit(makes: Path, paths: Sequence[Path], most: int | None) -> None:
 
 def _judge(work: Path, group: tuple[str, str], scorer: str, tree: Path, makes: Path) -> None:
     one = _group(group)
-    held = search(one, layout_of(work), _score(work, scorer), _rank(tree))
+    next_hop = _next_hop(_looking(work, scorer))
+    held = search(one, layout_of(work), _score(work, scorer), _rank(tree), next_hop=next_hop)
     places = [[one.places[doc_id] for doc_id in ids] for ids in held]
     found = {str(at): place for at, place in zip(_positions(group), places, strict=True)}
     write_atomically(makes, json.dumps(found) + "\n")
@@ -643,6 +703,7 @@ def record(work: Path, data: Path, out: Path, *, most: int | None = None) -> Non
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "held.json", json.dumps(document) + "\n")
     (out / "weights.npz").write_bytes((work / "scorers" / f"{EVERY}.npz").read_bytes())
+    (out / "adapters.npz").write_bytes(_looking(work, EVERY).read_bytes())
     (out / "reader.onnx").write_bytes((work / "trees" / f"reader-{EVERY}.onnx").read_bytes())
 
 
@@ -724,7 +785,7 @@ def _load(path: Path) -> PackedStates:
 def main() -> None:
     lines = (__doc__ or "").splitlines()
     parser = argparse.ArgumentParser(description="\n".join(lines), formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("step", choices=("check", "states", "train", "read", "record"))
+    parser.add_argument("step", choices=("check", "states", "look", "train", "read", "record"))
     for name in ("work", "data", "vectors", "out"):
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("--until", type=float, default=1e9, help="seconds: begin nothing after")
@@ -738,6 +799,8 @@ def main() -> None:
         print(json.dumps(check(), indent=1))
     elif given.step == "states":
         make_states(given.work, given.data, given.vectors, most=given.most, workers=given.workers)
+    elif given.step == "look":
+        look(given.work, given.data, most=given.most)
     elif given.step == "train":
         left = train(given.work, until=given.until, only=given.only)
         print(f"not trained yet: {' '.join(left) or 'none'}")
