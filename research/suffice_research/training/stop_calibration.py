@@ -336,7 +336,8 @@ NOTE = (
     "have not helped; before documents that add nothing are dropped. A search that ends without ANSWER has the gate's own "
     "probability. p: mean probability at the stop. By chance: the ECE that true probabilities would show. Calibrated: by a "
     "calibration that learned from the other data sets. Fewer: how many documents more the best fixed k of the same ranking "
-    "holds to be as complete as the calibrated search. In brackets: 95 % bootstrap interval over questions."
+    "holds to be as complete as the calibrated search. In brackets: 95 % bootstrap interval over questions; that of the ECE lies "
+    "too high, because resampling adds chance a second time."
 )
 
 
