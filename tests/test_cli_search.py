@@ -99,6 +99,14 @@ def test_a_library_that_is_given_twice_or_last_is_said(command: str, village: Pa
     assert (alone.exit_code, "a library and a question" in alone.output) == (2, True)
 
 
+def test_the_reader_reads_the_hits_of_bridge_again(tmp_path: Path) -> None:
+    Library.build(tmp_path / "village", VILLAGE).close()
+    read = suffice("search", tmp_path / "village", "Who taught Ada?", "--reranker", "reader")
+    assert (read.exit_code, "rerank" in read.stdout) == (0, True)
+    wrong = suffice("search", tmp_path / "village", "Who taught Ada?", "--reranker", "raeder")
+    assert (wrong.exit_code, "no reranker is named 'raeder'" in wrong.output) == (2, True)
+
+
 @pytest.mark.parametrize("command", ["improve", "doctor"])
 def test_commands_on_a_library_take_it_once(command: str, village: Path) -> None:
     twice = suffice(command, village, "--library", village)

@@ -195,6 +195,8 @@ def test_the_reader_reads_the_hits_of_bridge_again(tmp_path: Path) -> None:
         read = lib.search(question, k=3, retriever="bridge", reranker="reader")
         assert {hit.doc_id for hit in read} == {"refund", "billing", "ray"}
         assert all("rerank" in {part.name for part in hit.parts} for hit in read)
+        bridge = lib.retriever("bridge", reranker="reader")
+        assert bridge is lib.retriever("bridge", reranker="reader") is not lib.retriever("bridge")
         gate = Gate.load()
         completion = lib.complete(question, gate, reranker=gate.encoders.reader)
         found = [hit.doc_id for hit in completion.hits]

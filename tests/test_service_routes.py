@@ -286,6 +286,17 @@ def test_complete_stops_when_the_gate_answers(client: TestClient) -> None:
     assert result["verdict"]["action"] in ("answer", "expand", "abstain")
 
 
+def test_the_reader_reads_the_hits_again(client: TestClient) -> None:
+    form = {"question": BRIDGE, "k": 3, "reranker": "reader"}
+    for path in ("/v1/search", "/v1/complete"):
+        hits = client.post(path, json=form).json()["data"]["hits"]
+        assert hits
+        assert all("rerank" in {part["name"] for part in hit["parts"]} for hit in hits)
+        # Nothing else can be named here: not a folder, and no retriever that reads nothing.
+        for wrong in ({"reranker": "/etc"}, {"retriever": "bm25"}):
+            assert client.post(path, json={**form, **wrong}).status_code == 422
+
+
 def test_complete_and_ask_take_a_filter(client: TestClient) -> None:
     recent = {"published_at": {"$gte": "2020-01-01"}}  # none of the documents has a date
     form = {"question": BRIDGE, "k": 4, "filter": recent}

@@ -434,13 +434,17 @@ class Library:
         return FilteredLibrary(self, wanted, is_strict, vocabulary)
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
-        """The retriever of this name over this library; without options, cached per generation."""
+        """The retriever of this name over this library.
+
+        Cached per generation, unless an option is more than a name.
+        """
         hint = "for example bm25, hybrid or bridge"
         _check_type(name, str | None, "the retriever", "a name", hint=hint)
         name = name or ("hybrid" if self.encoder_name else "bm25")
-        if options:
+        if not all(isinstance(value, str) for value in options.values()):
             return self._make_retriever(name, options)
-        return self._cached(f"retriever {name}", lambda: self._make_retriever(name, {}))
+        what = f"retriever {name} {sorted(options.items())}"
+        return self._cached(what, lambda: self._make_retriever(name, options))
 
     def _cached(self, what: str, make: Callable[[], T]) -> T:
         """A value cached for this generation of the documents; created if needed."""

@@ -37,6 +37,7 @@ def search(
         str | None, Option(help="Relax the filter until this gate says answer.")
     ] = None,
     ranker: opt.RankerFolder = None,
+    reranker: opt.RerankerName = None,
     complete: Annotated[
         bool, Option("--complete", help="Search until the gate says answer; at most k documents.")
     ] = False,
@@ -58,7 +59,9 @@ def search(
     _check_filter_options(filter, None if complete else gate, model)
     opened = open_model(model, base_url, timeout_s=timeout_s)
     options: dict[str, Any] = {"ranker": TreeRanker.load(ranker)} if ranker else {}
-    retriever = (retriever or "bridge") if ranker else retriever
+    if reranker:
+        options["reranker"] = reranker
+    retriever = (retriever or "bridge") if options else retriever
     loaded: Any = open_gate(gate or "default") if gate or complete else None
     day, wanted = parse_day(today), parse_filter(filter)
     with open_library(address) as lib:

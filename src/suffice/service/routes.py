@@ -244,10 +244,20 @@ async def search(request: Request, form: schemas.SearchRequest) -> Response:
 
 
 def _search(library: Library, form: schemas.SearchRequest) -> list[dict[str, Any]]:
+    retriever = form.retriever or ("bridge" if form.reranker else None)
     hits = library.search(
-        form.question, k=form.k, retriever=form.retriever, filter=form.filter, strict=form.strict
+        form.question,
+        k=form.k,
+        retriever=retriever,
+        filter=form.filter,
+        strict=form.strict,
+        **_reranker(form),
     )
     return _hit_records(library, hits, texts=form.texts)
+
+
+def _reranker(form: schemas.SearchRequest | schemas.CompleteRequest) -> dict[str, Any]:
+    return {"reranker": form.reranker} if form.reranker else {}
 
 
 @read_api.post("/v1/complete", **describe("library", schemas.CompletionResponse))
@@ -275,6 +285,7 @@ def _complete(service: Service, form: schemas.CompleteRequest) -> dict[str, Any]
         retriever=form.retriever,
         filter=form.filter,
         strict=form.strict,
+        **_reranker(form),
     )
     return {
         "hits": _hit_records(library, completion.hits, texts=form.texts),

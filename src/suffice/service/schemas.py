@@ -31,6 +31,11 @@ _DIRECTORS = "Which film has the director born first, Shadows in Paradise or Dog
 Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS, pattern=r"\S")]
 GateName = Annotated[str, Field(max_length=64, description="A gate of /v1/gates.")]
 RetrieverName = Annotated[str | None, Field(max_length=64, description="One of /v1/library.")]
+# Not any name: in Python, a name may also be the path of a folder.
+RerankerName = Annotated[
+    Literal["reader"] | None,
+    Field(description="bridge: the gate's reader reads the first hits again; slower."),
+]
 
 
 def _example(**values: JsonValue) -> ConfigDict:
@@ -267,6 +272,7 @@ class SearchRequest(_StrictModel):
     question: Question
     k: int = Field(10, ge=1, le=100)
     retriever: RetrieverName = None
+    reranker: RerankerName = None
     filter: FilterForm = None
     strict: Strict = False
     texts: bool = Field(True, description="Include the texts of the documents.")
@@ -300,6 +306,7 @@ class CompleteRequest(_StrictModel):
     k: int = Field(10, ge=1, le=50, description="Maximum number of documents.")
     rounds: int = Field(12, ge=0, le=50)
     retriever: RetrieverName = None
+    reranker: RerankerName = None
     filter: FilterForm = None
     strict: StrictUnlessAuto = None
     gate: GateName = DEFAULT_GATE
