@@ -18,7 +18,7 @@ from suffice.retrieval.builtin import bridge
 from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import name_links
-from suffice.types import Document
+from suffice.types import Condition, Document, Filter
 from suffice_research.bridge_quality import (
     CANDIDATE_TOKENS,
     HELD_TOKENS,
@@ -34,6 +34,7 @@ from suffice_research.bridge_quality import (
     read_count,
     shortlist,
 )
+from suffice_research.next_hop import AHEAD
 from suffice_research.training.scorer_data import ScorerQuestion, training_states
 
 QUESTION = "Who is the mother of the director of the film Polish-Russian War?"
@@ -223,13 +224,55 @@ def test_what_is_held_is_never_read_again_and_all_can_be_held() -> None:
 
 
 def test_rows_tell_how_far_a_candidate_is_behind_the_best_that_is_free() -> None:
-    features = np.zeros((3, len(QUALITY_FEATURES) - 4), np.float32)
-    rows = quality_rows(
-        features, np.array([5.0, 2.0, UNREAD]), np.array([4.0, 3.0, UNREAD]), held=[0]
-    )
-    assert rows[1, -4:].tolist() == [2.0, 3.0, 0.0, 0.0]
-    assert rows[2, -4:].tolist() == [UNREAD, UNREAD, -UNREAD, -UNREAD]
+    ahead = np.array([[0, 0, 0], [1, 1, 1], [0.5, 0.25, 1]], np.float32)
+    features = np.zeros((3, len(QUALITY_FEATURES) - 4 - len(AHEAD)), np.float32)
+    read = np.array([[5.0, 4.0], [2.0, 3.0], [UNREAD, UNREAD]])
+    rows = quality_rows(features, *read.T, ahead, held=[0])
+    assert rows[1, -7:].tolist() == [2.0, 3.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+    assert rows[2, -7:].tolist() == [UNREAD, UNREAD, -UNREAD, -UNREAD, 0.5, 0.25, 1.0]
+    assert [one.name for one in QUALITY_FEATURES[-3:]] == list(AHEAD)
     assert shortlist(np.array([-1.0, 0.2, 0.9]), 2) == [2, 1]
+
+
+class Towards:
+    """A next-hop encoder: the vector of the text that it wants with so many held."""
+
+    def __init__(self, *texts: str) -> None:
+        self.vectors, self.held = Letters().encode(texts), list[int]()
+
+    def encode(self, questions: Sequence[str], held: Sequence[Sequence[str]]) -> np.ndarray:
+        self.held += map(len, held)
+        return np.stack([self.vectors[len(one) % len(self.vectors)] for one in held])
+
+
+class ByAhead:
+    """A reader that goes by what lies ahead."""
+
+    def p(self, rows: np.ndarray) -> np.ndarray:
+        return rows[:, -3] + 0.1 * rows[:, -2]
+
+
+def test_what_lies_ahead_of_the_held_becomes_a_candidate_within_the_filter() -> None:
+    films = [Document(f"n{at}", f"xawery zulawski film {at}", source="films") for at in range(150)]
+    river = Document("river", "q" * 60, source="rivers")  # no search with the question finds it
+    documents = [*films, river]
+    store = MemoryStore(documents, Letters().encode([one.text for one in documents]))
+    towards = Towards(films[0].text, river.text)
+
+    def found(next_hop: Towards | None, filters: list[Filter] | None = None) -> list[str]:
+        reading = QualityBridgeRetriever(
+            store, Letters(), name_links(store.documents), ByAhead(),
+            scorer=Prefers("q"), next_hop=next_hop, depth=5,
+        )  # fmt: skip
+        (hits,) = reading.search(["Zulawski film 0?"], k=2, filters=filters)
+        return [hit.doc_id for hit in hits]
+
+    assert found(towards)[1] == "river"
+    assert towards.held == [0, 1]
+    assert found(towards)[1] == "river"  # nothing stays from the question before
+    assert "river" not in found(None)
+    only_films = Filter((Condition("source", "$in", ("films",)),))
+    assert "river" not in found(towards, [only_films])
 
 
 def test_the_quality_preset_is_the_bridge_that_reads_with_the_shipped_scorer() -> None:

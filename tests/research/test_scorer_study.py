@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.research.test_bridge_quality import (
+    FILM,
     QUESTION,
     RIVER,
+    ByAhead,
     ByReading,
     Letters,
     Prefers,
+    Towards,
     village,
 )
 
@@ -58,6 +61,11 @@ from suffice_research.training.scorer_study import (
 )
 
 
+def seen_by_looking(name: str) -> set[tuple[str, str]]:
+    """The groups that a next-hop encoder was trained on: none, where there are further questions."""
+    return {("musique", str(fold)) for fold in range(FOLDS)} if name == "musique" else set()
+
+
 def seen_by_scorer(name: str) -> set[tuple[str, str]]:
     """The groups (data set, fold) that a scorer was trained on, by the name of its file."""
     without = name.split("-")
@@ -86,6 +94,8 @@ def test_nothing_that_judges_a_group_has_seen_it(tmp_path: Path) -> None:
         """All groups whose labels had any part in making a file."""
         if path.parent.name == "scorers":
             return seen_by_scorer(path.stem)
+        if path.parent.name == "looking":
+            return seen_by_looking(path.stem)
         before = set().union(*(seen(one) for one in makers[path].needs), set())
         return before | ({group_of(path)} if path.suffix == ".npz" else set())
 
@@ -97,6 +107,9 @@ def test_nothing_that_judges_a_group_has_seen_it(tmp_path: Path) -> None:
         assert groups
         assert not any(unseen in group for group in groups)
         assert unseen in group_of(path)
+        looking = [one.stem for one in makers[path].needs if one.parent.name == "looking"]
+        assert looking
+        assert not any(unseen in one.split("+") for one in looking)
 
 
 def test_what_a_reader_learns_from_was_read_and_ranked_by_who_had_not_seen_it(
@@ -109,6 +122,12 @@ def test_what_a_reader_learns_from_was_read_and_ranked_by_who_had_not_seen_it(
         own = group_of(task.makes)
         scorers = [one.stem for one in task.needs if one.parent.name == "scorers"]
         assert all(own not in seen_by_scorer(one) for one in scorers)
+        looking = [one.stem for one in task.needs if one.parent.name == "looking"]
+        assert len(looking) == len(scorers)
+        assert all(own not in seen_by_looking(one) for one in looking)
+        if task.makes.parent.name in SETS:
+            left_out = {task.makes.parent.name, own[0]}
+            assert not any(left_out.intersection(one.split("+")) for one in looking)
         trees = [one for one in task.needs if one.parent.name == "trees"]
         assert own not in {group_of(row) for tree in trees for row in makers[tree].needs}
 
@@ -221,14 +240,19 @@ def one_village() -> Collection:
     )
 
 
-def test_the_study_holds_what_the_retriever_would() -> None:
+@pytest.mark.parametrize("looks", [False, True])
+def test_the_study_holds_what_the_retriever_would(looks: bool) -> None:
     store, wants = village(), ("Xawery", "Oder", "Polish", "Małgorzata")
+    next_hop = Towards(FILM, RIVER, FILM, RIVER) if looks else None
+    ranker = ByAhead() if looks else ByReading()
     reading = QualityBridgeRetriever(
-        store, Letters(), name_links(store.documents), ByReading(), scorer=Prefers(*wants)
-    )
+        store, Letters(), name_links(store.documents), ranker,
+        scorer=Prefers(*wants), next_hop=next_hop,
+    )  # fmt: skip
     (hits,) = reading.search([QUESTION], k=4)
     told = ByTitle()
-    (held,) = search(one_village(), told, partial(told.log_odds, Prefers(*wants)), ByReading().p)
+    score = partial(told.log_odds, Prefers(*wants))
+    (held,) = search(one_village(), told, score, ranker.p, next_hop=next_hop)
     assert held == [hit.doc_id for hit in hits]
 
 

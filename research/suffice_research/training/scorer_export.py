@@ -1,4 +1,4 @@
-"""Export the trained scorer to the shipped folder: `python -m
+"""Export the trained scorer and the next-hop encoder to the shipped folders: `python -m
 suffice_research.training.scorer_export --help`.
 
 The weights come from `suffice_research.training.scorer_study`: int8 with one scale per output,
@@ -17,7 +17,9 @@ from typing import Any
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from suffice.errors import MissingExtraError
+from suffice.integrations.onnx import BGE_SMALL, packaged_model
 from suffice.storage import new_artefact, sha256_of
+from suffice_research import next_hop
 from suffice_research.bridge_quality import (
     KIND,
     QUALITY_FEATURES,
@@ -34,7 +36,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("exporting the set scorer", extra="train") from error
 
-__all__ = ["export", "to_onnx"]
+__all__ = ["export", "export_next_hop", "to_onnx"]
 
 HIDDEN, HEADS = 384, 12
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -127,12 +129,24 @@ def export(
             (draft / READER_FILE).write_bytes(reader.read_bytes())
 
 
+def export_next_hop(adapters: Path, out: Path) -> None:
+    """Write the adapters as an artefact; bge-small itself stays in its own package."""
+    inputs = {BGE_SMALL: sha256_of(packaged_model(BGE_SMALL) / "model.onnx")}
+    settings = {"base": BGE_SMALL}
+    with new_artefact(
+        out, kind=next_hop.KIND, version=next_hop.VERSION, settings=settings, inputs=inputs, seed=0
+    ) as draft:
+        (draft / next_hop.ADAPTERS_FILE).write_bytes(adapters.read_bytes())
+
+
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("weights", nargs="+", type=Path)
-    for name in ("base", "tokenizer", "reader"):
+    for name in ("base", "tokenizer", "reader", "adapters"):
         arguments.add_argument(f"--{name}", type=Path, required=True)
     arguments.add_argument("--out", type=Path, default=SHIPPED_MODEL)
+    arguments.add_argument("--next-hop", type=Path, default=next_hop.SHIPPED_MODEL)
     arguments.add_argument("--keep", type=Path)
     given = arguments.parse_args()
     export(given.weights, given.base, given.tokenizer, given.reader, given.out, keep=given.keep)
+    export_next_hop(given.adapters, given.next_hop)
