@@ -19,6 +19,7 @@ from suffice.retrieval.bridge import SHIPPED, SHIPPED_UNTITLED
 from suffice.storage import MANIFEST
 from suffice_research import hipporag
 from suffice_research.bridge_quality import SHIPPED_MODEL
+from suffice_research.next_hop import SHIPPED_MODEL as NEXT_HOP
 from suffice_research.judge_study import SEEN
 from suffice_research.training import fast_study, gate_baselines
 from suffice_research.training.bridge_untitled import ABOVE_HYBRID
@@ -277,8 +278,8 @@ BRIDGE_COMMANDS = {
 
 BRIDGE_INTRODUCTION = """`bridge` chooses a set of documents one by one, along the names that link them. It calls no language model, neither for the
 index nor for a question. `fast` uses boosted trees over static embeddings, words, links and new queries from chosen documents
-([decision 40](../decisions/0040-asking-again.md)). `quality` adds vectors of bge-small and a small cross-encoder that reads the
-best candidates.
+([decision 40](../decisions/0040-asking-again.md)). `quality` adds vectors of bge-small, an encoder that looks for the next passage from
+what is chosen ([decision 43](../decisions/0043-next-hop.md)), and a small cross-encoder that reads the best candidates.
 
 *Five folds*: fitted on the other four folds of all data sets together, including other questions of the same data set. *Left
 out*: fitted on the other data sets; compare only these figures with systems that were not fitted to the data set. Brackets show
@@ -296,7 +297,8 @@ Training along the paths of fitted rankers was selected from eight ideas on ques
 covers, left out included (same decision).
 The network of `quality` was chosen in an earlier study, by looking at one fold. This one changed no setting after a result. Its
 weights were int8 and its activations half precision, on a GPU; in what ships, both are int8
-([decision 18](../decisions/0018-set-scorer.md)).
+([decision 18](../decisions/0018-set-scorer.md)). The next-hop encoder ran in half precision there, and bge-small's int8 weights with
+adapters ship.
 """
 PUBLISHED = """Published figures are averages over all 1,000 questions of a sample; ours cover the part of it that we have. We took them from
 notes that came with the data and did not check them in the papers. The rows in between are from [retrieval](retrieval.md), on the
@@ -530,23 +532,26 @@ def scorer_card(study: Study) -> str:
 
 Reads a question, one sentence of each chosen document, and a candidate, and estimates the probability that the candidate is
 needed next. In `research/suffice_research/models/bridge-scorer` ({_size(SCORER)}): `model.onnx` (BERT of 6 layers, 384 wide, int8), `tokenizer.json`,
-`reader.onnx` (boosted trees that weigh what was read with the bridge's features). No network. Used by the retriever
-`bridge-quality`.
+`reader.onnx` (boosted trees that weigh what was read with the bridge's features). Beside it, in `models/next-hop`
+({_size(NEXT_HOP)}), low-rank adapters for bge-small, which find passages that are needed next from the question and what is chosen. No
+network. Used by the retriever `bridge-quality`.
 
-    python -m suffice_research.training.scorer_prepare --data $DATA --vectors VECTORS
+    python -m suffice_research.training.scorer_prepare --data $DATA --vectors VECTORS --gpu
     python -m suffice_research.training.scorer_study states --data $DATA --vectors VECTORS --work WORK    # WORK/base: the base and its tokenizer
+    python -m suffice_research.training.scorer_study look --data $DATA --work WORK
     python -m suffice_research.training.scorer_study train --work WORK    # beside it: scorer_study read --data $DATA --vectors VECTORS --work WORK
     python -m suffice_research.training.scorer_study record --data $DATA --work WORK --out DIR
-    python -m suffice_research.training.scorer_export DIR/weights.npz --base WORK/base/model.onnx --tokenizer WORK/base/tokenizer.json --reader DIR/reader.onnx
+    python -m suffice_research.training.scorer_export DIR/weights.npz --base WORK/base/model.onnx --tokenizer WORK/base/tokenizer.json --reader DIR/reader.onnx --adapters DIR/adapters.npz
 
-trains a similar one on a GPU, though not the same bytes ([decision 18](../decisions/0018-set-scorer.md) explains why). Base:
+trains similar ones on a GPU, though not the same bytes ([decision 18](../decisions/0018-set-scorer.md) explains why). Base:
 {manifest["settings"]["base"]} (Apache-2.0), every second layer, first distilled from the twelve layers on
 sentences and passages of the same corpora, without labels, then taught by all twelve layers, trained on the same questions.
 
 ## Data
 
 {_data(learned)}
-Before these, it learned from {FURTHER_QUESTIONS:,} further questions each of HotpotQA and 2WikiMultihopQA, with their ten paragraphs.
+Before these, it learned from {FURTHER_QUESTIONS:,} further questions each of HotpotQA and 2WikiMultihopQA, with their ten paragraphs. The
+adapters learned from these further questions alone. Their base is bge-small-en-v1.5 (MIT).
 
 {_files(study)}
 ## Figures
@@ -559,6 +564,7 @@ activations had half precision, on a GPU, while int8 ships. [Compared with other
 ## Limits
 
 - English; Wikipedia passages. It was not trained on news or chats.
+- The adapters need a library with vectors of bge-small-en-v1.5.
 - It sees 100 tokens of a passage. If the needed sentence is not among them, it decides without it.
 - It is worse on unfamiliar questions: see the columns *left out*.
 - It predicts what is worth reading next, not whether a text is true. Authors of documents control what it reads.
