@@ -226,8 +226,8 @@ def test_what_is_held_is_never_read_again_and_all_can_be_held() -> None:
 def test_rows_tell_how_far_a_candidate_is_behind_the_best_that_is_free() -> None:
     ahead = np.array([[0, 0, 0], [1, 1, 1], [0.5, 0.25, 1]], np.float32)
     features = np.zeros((3, len(QUALITY_FEATURES) - 4 - len(AHEAD)), np.float32)
-    read = np.array([[5.0, 4.0], [2.0, 3.0], [UNREAD, UNREAD]])
-    rows = quality_rows(features, *read.T, ahead, held=[0])
+    alone, now = np.array([[5.0, 2.0, UNREAD], [4.0, 3.0, UNREAD]])
+    rows = quality_rows(features, alone, now, ahead, held=[0])
     assert rows[1, -7:].tolist() == [2.0, 3.0, 0.0, 0.0, 1.0, 1.0, 1.0]
     assert rows[2, -7:].tolist() == [UNREAD, UNREAD, -UNREAD, -UNREAD, 0.5, 0.25, 1.0]
     assert [one.name for one in QUALITY_FEATURES[-3:]] == list(AHEAD)

@@ -68,7 +68,8 @@ def test_adapters_that_are_zero_change_nothing_and_those_of_another_model_are_re
 
     plain = (packaged_model(BGE_SMALL) / "model.onnx").read_bytes()
     name = "encoder.layer.3.attention.self.query"
-    zero = {f"{name}.down": np.ones((384, 2), np.float32), f"{name}.up": np.zeros((2, 384))}
+    down, up = np.ones((384, 2), np.float32), np.zeros((2, 384), np.float32)
+    zero = {f"{name}.down": down, f"{name}.up": up}
     feed = pad_tokens([((101, 2054, 102), (0, 0, 0))])
     first, second = (
         open_onnx(one, threads=1, hint="").run(None, feed)[0]
@@ -76,7 +77,7 @@ def test_adapters_that_are_zero_change_nothing_and_those_of_another_model_are_re
     )
     assert np.allclose(first, second, atol=1e-5)
     with pytest.raises(NotReadyError, match="another model"):
-        adapted(plain, {"decoder.down": zero[f"{name}.down"]})
+        adapted(plain, {"decoder.down": down})
 
 
 def test_damaged_adapters_say_how_to_make_them_again(tmp_path: Path) -> None:

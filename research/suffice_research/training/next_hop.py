@@ -15,11 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
-
-from suffice.errors import NotReadyError
+from suffice.errors import MissingExtraError, NotReadyError
 from suffice.integrations.onnx import BGE_PREFIX, BGE_SMALL, packaged_model, readable
 from suffice_research.bridge_quality import TokenPair
 from suffice_research.next_hop import StateTokenizer
@@ -35,6 +31,13 @@ from suffice_research.training.scorer import (
     TokenRows,
 )
 from suffice_research.training.scorer_data import ScorerQuestion, training_states
+
+try:
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+except ImportError as error:
+    raise MissingExtraError("training the next-hop encoder", extra="train") from error
 
 __all__ = ["QueryTower", "TowerEncoder", "adapters_of", "next_hop_tower", "train_next_hop"]
 
@@ -151,7 +154,7 @@ class TowerEncoder:
         self._tokenizer.enable_truncation(PASSAGE_TOKENS)
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[Any]:
-        return self.on_device(texts, query=query).cpu().numpy()
+        return np.asarray(self.on_device(texts, query=query).cpu().numpy())
 
     def on_device(self, texts: Sequence[str], *, query: bool = False) -> Tensor:
         prefix = BGE_PREFIX if query else ""
