@@ -19,8 +19,8 @@ from suffice.retrieval.bridge import SHIPPED, SHIPPED_UNTITLED
 from suffice.storage import MANIFEST
 from suffice_research import hipporag
 from suffice_research.bridge_quality import SHIPPED_MODEL
-from suffice_research.next_hop import SHIPPED_MODEL as NEXT_HOP
 from suffice_research.judge_study import SEEN
+from suffice_research.next_hop import SHIPPED_MODEL as NEXT_HOP
 from suffice_research.training import fast_study, gate_baselines
 from suffice_research.training.bridge_untitled import ABOVE_HYBRID
 from suffice_research.training.gate import JUDGED, QUESTIONS

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from suffice.errors import MissingExtraError, NotReadyError
 from suffice.integrations.onnx import BGE_PREFIX, BGE_SMALL, packaged_model, readable
 from suffice_research.bridge_quality import TokenPair
