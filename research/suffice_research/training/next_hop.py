@@ -45,7 +45,7 @@ __all__ = ["QueryTower", "TowerEncoder", "adapters_of", "next_hop_tower", "train
 Arrays = dict[str, npt.NDArray[Any]]
 LAYERS, RANK = 12, 32
 TEMPERATURE = 0.03
-TOKENS_AT_ONCE = 500_000 if DEVICE == "cuda" else 8_000
+TOKENS_AT_ONCE = 100_000 if DEVICE == "cuda" else 8_000
 RATE, BATCH = 4e-4, 128
 PASSAGE_TOKENS = 512
 

@@ -49,7 +49,7 @@ DROPOUT = 0.1
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PRECISION = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 NEVER = -1e4  # the logit of a candidate that a state does not have
-TOKENS_AT_ONCE = 1_500_000 if DEVICE == "cuda" else 8_000  # without gradients
+TOKENS_AT_ONCE = 200_000 if DEVICE == "cuda" else 8_000  # without gradients
 
 
 if DEVICE == "cuda":
