@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import os
 import re
 import shutil
 import threading
@@ -113,6 +114,8 @@ class Library:
         switches over in one step. `run` runs encoding and linking, for example on a
         `suffice.engines.batch.BatchRunner`; the default is this process.
         """
+        hint = "Library.build(PATH, documents): the folder of the library comes first"
+        _check_type(path, str | os.PathLike, "the library", "a path", hint=hint)
         auto = encoder == "auto"
         if auto:
             encoder = "wordllama" if find_spec("wordllama") else None

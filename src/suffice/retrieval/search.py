@@ -23,6 +23,7 @@ from suffice.retrieval.ranking import (
     Scores,
     Signal,
     cap_scores,
+    check_depth,
     check_search,
     filter_masks,
     make_hits,
@@ -201,7 +202,7 @@ class ListFusion:
         depth: int = 100,
     ) -> None:
         self.retrievers = dict(retrievers)
-        self.depth = check_search([], depth)
+        self.depth = check_depth(depth)
         self._fuse, self._weights = check_fusion(fusion, weights, len(self.retrievers))
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
@@ -277,7 +278,7 @@ class RerankRetriever:
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
             raise InputError(f"share is {self.share}, expected a number from 0 to 1")
-        self.depth = check_search([], self.depth)
+        self.depth = check_depth(self.depth)
 
     @property
     def chooses_sets(self) -> bool:
