@@ -538,8 +538,10 @@ def _warn_of_shared_ids(documents: Iterable[Document]) -> Iterator[Document]:
         recent[one.doc_id] = one.text
         yield one
     if replaced:
-        found = f"{len(replaced):,} documents replace another one with the same id"
-        warnings.warn(f"{found}, the first {replaced[0]!r:.200}: give each its own", stacklevel=2)
+        count = len(replaced)
+        found = f"{count:,} documents replace" if count > 1 else "1 document replaces"
+        found += f" another one with the same id, the first {replaced[0]!r:.200}"
+        warnings.warn(f"{found}: give each its own", stacklevel=2)
 
 
 def _digest(document: Document) -> bytes:

@@ -31,6 +31,7 @@ from suffice.retrieval.ranking import (
     question_blocks,
     top_k,
 )
+from suffice.retrieval.store_checks import check_query_vectors
 from suffice.types import DocId, Hit, RetrieverScore
 
 Floats = npt.NDArray[np.float64]
@@ -141,7 +142,13 @@ class VectorSearch:
 
     def queries(self, questions: Sequence[str], *, k: int, filters: Filters) -> list[StoreQuery]:
         """The same as store queries, to be sent together with others."""
-        vectors = self.encoder.encode(questions, query=True)
+        if not questions:
+            return []
+        given = self.encoder.encode(questions, query=True)
+        vectors = check_query_vectors(given, dimension=None)
+        if len(vectors) != len(questions):
+            problem = f"the encoder gave {len(vectors)} vectors for {len(questions)} questions"
+            raise InputError(problem, hint="check the encoder's output")
         return [
             StoreQuery(
                 k, vector=vector if question.strip() and vector.any() else None, filter=filter
