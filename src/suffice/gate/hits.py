@@ -331,7 +331,7 @@ def _from_fields(hit: Mapping[Any, Any], where: str, documents: DocumentMap) -> 
     if text is None and doc_id is None and "title" not in fields:
         keys = ", ".join(sorted(map(str, hit))[:8]) or "none"
         raise InputError(
-            f"{where} is a dict without 'text', 'title' or 'doc_id' (its keys: {keys})",
+            f"{where} is a dict with nothing in 'text', 'title' or 'doc_id' (its keys: {keys})",
             hint=f"give {_SHAPES}",
         )
     metadata = hit
