@@ -139,10 +139,18 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     )
     (wheel,) = place.glob("*.whl")
     subprocess.run([*run, "venv", "--without-pip", place / "env"], check=True)
-    python = place / "env" / "bin" / "python"
+    python = str(place / "env" / "bin" / "python")
     # Without compiling: of what is installed, these commands read a tenth.
-    pip = [*run, "pip", "--python", python, "--disable-pip-version-check", "install", "--no-compile"]
-    installer = [UV, "pip", "install", "--python", python] if UV.exists() else pip
+    pip = [
+        *run,
+        "pip",
+        "--python",
+        python,
+        "--disable-pip-version-check",
+        "install",
+        "--no-compile",
+    ]
+    installer = [str(UV), "pip", "install", "--python", python] if UV.exists() else pip
     subprocess.run(
         [*installer, "--quiet", "--constraint", ROOT / "constraints.txt", wheel],
         check=True,
