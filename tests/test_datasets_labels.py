@@ -110,7 +110,7 @@ def test_the_last_word_counts_and_an_undo_takes_it_back(tmp_path: Path) -> None:
         ({"needed": {"x": True}, "complete": True}, "'x' is none"),
         ({"complete": True, "hits": []}, "there are no hits"),
         ({"complete": True, "hits": None}, "field 'hits' is missing"),
-        ({"complete": True, "hits": [FILM, {"score": 1}]}, "hit 2 is a dict with nothing in"),
+        ({"complete": True, "hits": [FILM, {"score": 1}]}, "hit 2 is a dict without"),
         ({"complete": True, "question": " "}, "field 'question' is missing"),
     ],
 )

@@ -294,7 +294,7 @@ def test_a_file_of_questions_is_checked_and_sampled(
     for wrong, says in (
         ({"hits": []}, "questions.jsonl:1: field 'question' is missing"),
         ({"question": TEA, "hits": "a"}, "field 'hits' is 'a', expected a list"),
-        ({"question": TEA, "hits": [{}]}, "questions.jsonl:1: hit 1 is a dict with nothing in"),
+        ({"question": TEA, "hits": [{}]}, "questions.jsonl:1: hit 1 is a dict without"),
         ({"question": TEA, "hits": ["x" * 400_001]}, "which nobody reads"),
         ({"question": "x" * 10_001, "hits": ["x"]}, "the question has 10,001 characters"),
         ({**row, "complete": False}, "has no question that is to be labelled"),

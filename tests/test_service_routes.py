@@ -129,7 +129,7 @@ def test_a_hit_that_cannot_be_read_fails_alone(client: TestClient) -> None:
     assert [one.status_code for one in response] == [
         422 if number % 3 == 0 else 200 for number in range(12)
     ]
-    assert "hit 1 is a dict with nothing in 'text'" in response[0].json()["error"]["message"]
+    assert "hit 1 is a dict without 'text'" in response[0].json()["error"]["message"]
 
 
 def test_an_unknown_gate_is_named_with_the_known_ones(client: TestClient) -> None:
