@@ -531,3 +531,10 @@ def test_documents_in_place_of_the_path_are_answered_with_the_call(
     with pytest.raises(InputError, match=r"the library is .* expected a path") as caught:
         Library.build(documents, tmp_path / "library")  # type: ignore[arg-type]
     assert "Library.build(PATH, documents)" in caught.value.hint
+
+
+def test_an_encoder_is_given_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"the encoder is .* expected a name") as caught:
+        Library.build(tmp_path / "library", ["Ada"], encoder=object())  # type: ignore[arg-type]
+    assert "ENCODERS.add" in caught.value.hint
+    assert not (tmp_path / "library").exists()

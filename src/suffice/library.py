@@ -120,6 +120,8 @@ class Library:
         if auto:
             encoder = "wordllama" if find_spec("wordllama") else None
         elif encoder is not None:
+            hint = "register it: suffice.registry.ENCODERS.add(NAME, make_encoder)"
+            _check_type(encoder, str, "the encoder", "a name", hint=hint)
             ENCODERS.get(encoder)  # fail on a wrong name before the work
         if rebuild and not is_qdrant_address(path):
             hint = "build in another folder"
