@@ -570,7 +570,9 @@ def _table_rows(
         end = start + rows.line_num
         if end > line + 1 and not _is_well_quoted(lines[line:end], delimiter):
             bad.reject(f"{file}:{line + 1}", "a quote in this row is not closed")
-            start, rows = line + 1, csv.reader(lines[line + 1 :], delimiter=delimiter)
+            start = line + 1
+            rest = map(lines.__getitem__, range(start, len(lines)))  # a slice would copy each time
+            rows = csv.reader(rest, delimiter=delimiter)
             continue
         yield line + 1, row
 
