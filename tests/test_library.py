@@ -368,6 +368,8 @@ def test_a_gate_relaxes_the_filter_step_by_step(built: Path) -> None:
         name: Any = "fast"
         with pytest.raises(InputError, match=r"gate is 'fast', expected a suffice\.Gate"):
             lib.search(question, gate=name, **options)
+        with pytest.raises(InputError, match="target is 'high', expected a number"):
+            lib.search(question, gate=WantsByron(), target="high", **options)
 
 
 def test_without_wordllama_a_library_searches_by_words(

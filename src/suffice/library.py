@@ -330,6 +330,7 @@ class Library:
                 searcher, store, vocabulary, strict=strict, extractor=extractor, documents=True
             )
             if gate is not None:
+                _check_type(target, float | int, "target", "a number", hint="for example 0.7")
                 p_complete = self._p_complete(gate)
                 soft = StepwiseFilter(soft, store, extractor, p_complete, target=target)
             filters = _parse_filters(filter, vocabulary, len(questions))
