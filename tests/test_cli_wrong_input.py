@@ -157,7 +157,7 @@ def test_gold_that_no_search_can_find_is_a_warning(where: str, desk: Path, tmp_p
 def test_json_that_is_not_ours_is_read_as_the_hint_says(desk: Path, tmp_path: Path) -> None:
     found = suffice("build", desk / "bare.jsonl", "--dataset", "folder", "--out", tmp_path / "new")
     assert found.exit_code == 0, found.output
-    assert "library of 1 documents" in found.output
+    assert "library of 1 document at" in found.output
 
 
 BOM = "\ufeff"

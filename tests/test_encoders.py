@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,6 +128,32 @@ def test_filters_stay_with_their_questions_when_an_empty_one_falls_away(
 def test_dense_search_checks_k(store: MemoryStore, encoder: WordLlamaEncoder, k: int) -> None:
     with pytest.raises(InputError, match="k is"):
         VectorSearch(store, encoder).search(["a"], k=k)
+
+
+class Gives:
+    """An encoder that gives the same for any texts."""
+
+    name, dimension = "gives", 2
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        return self.given
+
+
+def test_an_encoder_may_give_lists_and_is_told_when_it_gives_something_else() -> None:
+    store = MemoryStore([Document("a", "Ada"), Document("b", "Byron")], np.eye(2))
+    (found,) = VectorSearch(store, Gives([[0.0, 1.0]])).search(["Byron"], k=1)
+    assert found[0].doc_id == "b"
+    assert VectorSearch(store, Gives([])).search([], k=1) == []
+    for given, problem in (
+        (None, "vectors have shape"),
+        ([[np.nan, 1.0]], "nan or infinity"),
+        (np.eye(2), "gave 2 vectors for 1 questions"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            VectorSearch(store, Gives(given)).search(["Byron"], k=1)
 
 
 class Fixed:

@@ -169,6 +169,21 @@ def test_a_bad_row_is_listed_and_the_others_are_read(tmp_path: Path) -> None:
     assert skipped == [f"{tmp_path / 'a.csv'}:3: the row has 3 cells, expected 2"]
 
 
+@pytest.mark.parametrize("open_row", ['2,"lamp', '2,a ""small"" one,"lamp'])
+@pytest.mark.parametrize("last", ["plain", '5" wide', '"quoted"'])
+def test_a_quote_that_is_not_closed_costs_one_row(open_row: str, last: str, tmp_path: Path) -> None:
+    table = f'id,name,note\n1,"a\nsofa",\n{open_row}\n3,chair,""\n\n4,desk,{last}\n'
+    documents, skipped = read(write(tmp_path, {"a.csv": table}))
+    assert [one.title for one in documents] == ["a sofa", "chair", "desk"]
+    assert [one.extra["line"] for one in documents] == [2, 5, 7]
+    assert skipped == [f"{tmp_path / 'a.csv'}:4: a quote in this row is not closed"]
+
+
+def test_an_open_quote_in_the_last_row_loses_nothing(tmp_path: Path) -> None:
+    documents, skipped = read(write(tmp_path, {"a.csv": 'id,name\n1,"chair'}))
+    assert ([one.title for one in documents], skipped) == (["chair"], [])
+
+
 # ---- JSON and chats
 
 
@@ -578,7 +593,7 @@ def test_a_folder_with_nothing_to_read_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "home", {"c.png": b"x"})
     result = CliRunner().invoke(app, ["build", str(tmp_path / "home")])
     assert result.exit_code == 2
-    assert "has no file that suffice can read" in result.output
+    assert "home has no file that suffice can read: 1 .png" in result.output.replace("\n", "")
 
 
 def test_a_folder_of_our_own_format_is_read_as_such(tmp_path: Path) -> None:

@@ -210,6 +210,7 @@ def test_an_odd_id_or_score_inside_metadata_is_left_out() -> None:
         (b"bytes", "hit 2 is of type bytes"),
         ({}, "without 'text'"),
         ({"txet": "Ada"}, "its keys: txet"),
+        ({"text": None, "url": "a"}, "its keys: text: null, url"),
         ({"text": 3}, "hit 2: its text is 3"),
         ({"text": "Ada", "score": "high"}, "hit 2: its score is of type str"),
         ({"text": "Ada", "score": True}, "hit 2: its score is True"),

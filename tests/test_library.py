@@ -166,6 +166,8 @@ def test_a_filter_is_a_filter_or_a_mapping(built: Path) -> None:
     ("option", "value", "message"),
     [
         ("k", 0, "k is 0"),
+        ("depth", 0, "depth is 0, expected a whole number of at least 1"),
+        ("depth", "ten", "depth is 'ten'"),
         ("budget", 5, "budget is 5, expected an ExpansionBudget"),
         ("ranker", "my-ranker", "ranker is 'my-ranker', expected a Ranker"),
         ("reranker", 3, "reranker is 3, expected a Reranker"),
@@ -368,6 +370,8 @@ def test_a_gate_relaxes_the_filter_step_by_step(built: Path) -> None:
         name: Any = "fast"
         with pytest.raises(InputError, match=r"gate is 'fast', expected a suffice\.Gate"):
             lib.search(question, gate=name, **options)
+        with pytest.raises(InputError, match="target is 'high', expected a number"):
+            lib.search(question, gate=WantsByron(), target="high", **options)
 
 
 def test_without_wordllama_a_library_searches_by_words(
@@ -522,3 +526,19 @@ def test_a_retriever_is_named_by_a_text(plain: Path, name: Any) -> None:
 def test_a_library_is_opened_by_a_path() -> None:
     with pytest.raises(InputError, match="expected a path"):
         Library.open(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("documents", [["Ada"], VILLAGE, iter(["Ada"]), {"text": "Ada"}])
+def test_documents_in_place_of_the_path_are_answered_with_the_call(
+    documents: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=r"the library is .* expected a path") as caught:
+        Library.build(documents, tmp_path / "library")  # type: ignore[arg-type]
+    assert "Library.build(PATH, documents)" in caught.value.hint
+
+
+def test_an_encoder_is_given_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"the encoder is .* expected a name") as caught:
+        Library.build(tmp_path / "library", ["Ada"], encoder=object())  # type: ignore[arg-type]
+    assert "ENCODERS.add" in caught.value.hint
+    assert not (tmp_path / "library").exists()

@@ -4,7 +4,7 @@ went in.
 
 from __future__ import annotations
 
-import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -144,7 +144,7 @@ class PlainReader:
 def written(weights: Arrays, folder: Path, *, exact: bool = False) -> Reader:
     with new_artefact(folder, kind=READER_KIND, version=READER_VERSION) as draft:
         write_models(weights, draft, exact=exact)
-        os.link(SHIPPED_READER / "tokenizer.json", draft / "tokenizer.json")
+        shutil.copy(SHIPPED_READER / "tokenizer.json", draft / "tokenizer.json")
     return Reader(folder, threads=1)
 
 

@@ -210,7 +210,7 @@ def test_k_is_checked_by_both(k: int) -> None:
     ):
         with pytest.raises(InputError, match="k is"):
             retriever.search(["q"], k=k)
-    with pytest.raises(InputError, match="k is"):
+    with pytest.raises(InputError, match="depth is"):
         ListFusion({"x": Listed()}, depth=k)
 
 
@@ -344,5 +344,5 @@ def test_a_judge_that_answers_nonsense_is_an_error(nonsense: object) -> None:
 def test_k_and_depth_are_checked(k: int) -> None:
     with pytest.raises(InputError, match="k is"):
         RerankRetriever(TextSearch(STORE), PrefersLength(), STORE).search(["tutor"], k=k)
-    with pytest.raises(InputError, match="k is"):
+    with pytest.raises(InputError, match="depth is"):
         RerankRetriever(TextSearch(STORE), PrefersLength(), STORE, depth=k)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import os
 import re
 import shutil
 import threading
@@ -113,10 +114,14 @@ class Library:
         switches over in one step. `run` runs encoding and linking, for example on a
         `suffice.engines.batch.BatchRunner`; the default is this process.
         """
+        hint = "Library.build(PATH, documents): the folder of the library comes first"
+        _check_type(path, str | os.PathLike, "the library", "a path", hint=hint)
         auto = encoder == "auto"
         if auto:
             encoder = "wordllama" if find_spec("wordllama") else None
         elif encoder is not None:
+            hint = "register it: suffice.registry.ENCODERS.add(NAME, make_encoder)"
+            _check_type(encoder, str, "the encoder", "a name", hint=hint)
             ENCODERS.get(encoder)  # fail on a wrong name before the work
         if rebuild and not is_qdrant_address(path):
             hint = "build in another folder"
@@ -325,6 +330,7 @@ class Library:
                 searcher, store, vocabulary, strict=strict, extractor=extractor, documents=True
             )
             if gate is not None:
+                _check_type(target, float | int, "target", "a number", hint="for example 0.7")
                 p_complete = self._p_complete(gate)
                 soft = StepwiseFilter(soft, store, extractor, p_complete, target=target)
             filters = _parse_filters(filter, vocabulary, len(questions))
@@ -539,8 +545,10 @@ def _warn_of_shared_ids(documents: Iterable[Document]) -> Iterator[Document]:
         recent[one.doc_id] = one.text
         yield one
     if replaced:
-        found = f"{len(replaced):,} documents replace another one with the same id"
-        warnings.warn(f"{found}, the first {replaced[0]!r:.200}: give each its own", stacklevel=2)
+        count = len(replaced)
+        found = f"{count:,} documents replace" if count > 1 else "1 document replaces"
+        found += f" another one with the same id, the first {replaced[0]!r:.200}"
+        warnings.warn(f"{found}: give each its own", stacklevel=2)
 
 
 def _digest(document: Document) -> bytes:

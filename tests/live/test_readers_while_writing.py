@@ -97,9 +97,9 @@ def test_two_readers_see_whole_generations_while_one_writes(tmp_path: Path) -> N
     folder = tmp_path / "store"
     EmbeddedStore(folder).close()
     running = [
-        start(WRITER, folder, 1, 8.0),
-        start(READER, folder, 2, 7.0),
-        start(READER, folder, 3, 7.0),
+        start(WRITER, folder, 1, 4.0),
+        start(READER, folder, 2, 3.5),
+        start(READER, folder, 3, 3.5),
     ]
     reports = []
     for process in running:

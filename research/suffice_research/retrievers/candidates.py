@@ -21,7 +21,7 @@ from suffice.retrieval.corpus import Corpus, searchable_text
 from suffice.retrieval.filters import filter_for
 from suffice.retrieval.memory import Bm25
 from suffice.retrieval.metadata import Mentions, Vocabulary
-from suffice.retrieval.ranking import Filters, HitLists, Scores, Signal, check_search
+from suffice.retrieval.ranking import Filters, HitLists, Scores, Signal, check_depth, check_search
 from suffice.retrieval.search import SignalRetriever
 from suffice.types import DocId, Document, Filter, Hit
 from suffice_research.retrievers.signals import Agreement, Analyzer, Background, Tfidf
@@ -115,7 +115,7 @@ class CandidateRetriever:
         neighbours: bool = False,
     ) -> None:
         self._store, self._signals, self._weights = store, signals, weights
-        self._depth, self._neighbours = check_search([], depth), neighbours
+        self._depth, self._neighbours = check_depth(depth), neighbours
         self._sample = CorpusSample(store)
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:

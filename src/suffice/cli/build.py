@@ -167,7 +167,8 @@ def _say_library(built: dict[str, Any] | None, encoder: str, *, exported: bool) 
             say("\nnothing written; next: run it with --out DIR to build a library")
         return
     counts = [f"{built[one]:,} {one}" for one in _CHANGES if one in built]
-    say(f"\nlibrary of {built['documents']:,} documents at {built['path']}")
+    count = built["documents"]
+    say(f"\nlibrary of {count:,} document{'s' * (count != 1)} at {built['path']}")
     if counts:
         say(", ".join(counts))
     if encoder == "auto" and built["encoder"] is None:
@@ -193,7 +194,9 @@ def open_folder(source: DataSource, skip_bad: bool) -> Folder | None:
         return None
     folder, bad = Folder(path, skip_pdf=skip_bad), BadRecords(skip=True)
     if next(folder.files(bad), None) is None:
-        first = f"; the first problem: {bad.examples[0]}" if bad.count else ""
+        types = ", ".join(f"{count} {one}" for one, count in folder.ignored.most_common(5))
+        first = f": {types}" if types else ""
+        first += f"; the first problem: {bad.examples[0]}" if bad.count else ""
         hint = f"it reads {', '.join(LOADERS)}"
         raise InputError(f"{path} has no file that suffice can read{first}", hint=hint)
     return folder

@@ -22,7 +22,7 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from html.parser import HTMLParser
@@ -532,17 +532,8 @@ def _load_table(file: Path, bad: BadRecords) -> Iterator[_Passage]:
     text = read_text(file)
     head = text.lstrip("\n").partition("\n")[0]
     delimiter = "\t" if file.suffix.lower() == ".tsv" else max(",;\t|", key=head.count)
-    rows = csv.reader(io.StringIO(text), delimiter=delimiter)
     header: list[str] = []
-    while True:
-        line = rows.line_num + 1
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            bad.reject(f"{file}:{line}", f"not a row of a table: {error}")
-            continue
+    for line, row in _table_rows(text, delimiter, file, bad):
         if not any(cell.strip() for cell in row):
             continue
         if not header:
@@ -559,6 +550,38 @@ def _load_table(file: Path, bad: BadRecords) -> Iterator[_Passage]:
             yield _Passage(
                 "\n".join(cells), title or _name(file), {"line": line, "heading": heading}
             )
+
+
+def _table_rows(
+    text: str, delimiter: str, file: Path, bad: BadRecords
+) -> Iterator[tuple[int, list[str]]]:
+    """Each row with its line. A quote that is not closed costs its own line, not those below."""
+    lines, start = io.StringIO(text).readlines(), 0
+    rows = csv.reader(lines, delimiter=delimiter)
+    while True:
+        line = start + rows.line_num
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            bad.reject(f"{file}:{line + 1}", f"not a row of a table: {error}; is a quote open?")
+            continue
+        end = start + rows.line_num
+        if end > line + 1 and not _is_well_quoted(lines[line:end], delimiter):
+            bad.reject(f"{file}:{line + 1}", "a quote in this row is not closed")
+            start = line + 1
+            rest = map(lines.__getitem__, range(start, len(lines)))  # a slice would copy each time
+            rows = csv.reader(rest, delimiter=delimiter)
+            continue
+        yield line + 1, row
+
+
+def _is_well_quoted(lines: Sequence[str], delimiter: str) -> bool:
+    try:
+        return bool(list(csv.reader(lines, delimiter=delimiter, strict=True)))
+    except csv.Error:
+        return False
 
 
 # ---- JSON and chats

@@ -329,7 +329,8 @@ def _from_fields(hit: Mapping[Any, Any], where: str, documents: DocumentMap) -> 
     if text is None and isinstance(doc_id, str) and doc_id in documents:
         return _Shape(known=_check_document(documents[doc_id], where), score=score)
     if text is None and doc_id is None and "title" not in fields:
-        keys = ", ".join(sorted(map(str, hit))[:8]) or "none"
+        named = sorted(f"{one}{': null' if hit[one] is None else ''}" for one in hit)
+        keys = ", ".join(named[:8]) or "none"
         raise InputError(
             f"{where} is a dict without 'text', 'title' or 'doc_id' (its keys: {keys})",
             hint=f"give {_SHAPES}",

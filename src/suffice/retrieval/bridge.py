@@ -32,7 +32,14 @@ from suffice.retrieval.filters import filter_for
 from suffice.retrieval.links import NAMESAKES
 from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.retrieval.name_links import NameLinks
-from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_search, name_parts
+from suffice.retrieval.ranking import (
+    Filters,
+    HitLists,
+    cap_scores,
+    check_depth,
+    check_search,
+    name_parts,
+)
 from suffice.retrieval.search import VectorSearch
 from suffice.retrieval.word_vectors import WordVectors
 from suffice.storage import (
@@ -188,7 +195,8 @@ class BridgeRetriever:
         asks: bool = True,
     ) -> None:
         self.store, self.links, self.ranker, self.vocabulary = store, links, ranker, vocabulary
-        self.depth, self.near, self.hops = depth, near or depth, hops
+        self.depth, self.hops = check_depth(depth), hops
+        self.near = near or self.depth
         self.expanded, self.asks, self.encoder = expanded, asks, encoder
         self._vectors = VectorSearch(store, encoder)
         self._words = WordVectors.of(encoder)

@@ -57,17 +57,27 @@ def check_search(questions: Sequence[str], k: int, filters: Filters = None) -> i
     for at, question in enumerate(questions):
         if not isinstance(question, str):
             raise InputError(f"question {at} is {question!r}, expected a text")
-    try:
-        number = operator.index(k)
-    except TypeError:
-        number = 0
-    if number <= 0 or isinstance(k, bool):
-        raise InputError(f"k is {k!r}, expected a whole number of at least 1", hint=K_HINT)
+    number = _at_least_one("k", k, K_HINT)
     if filters is not None and len(filters) != len(questions):
         raise InputError(
             f"{len(filters)} filters for {len(questions)} questions",
             hint="give one filter, or None, a question",
         )
+    return number
+
+
+def check_depth(depth: int) -> int:
+    """The depth as an int; InputError unless it is at least 1."""
+    return _at_least_one("depth", depth, "depth is how many hits to choose from")
+
+
+def _at_least_one(name: str, value: int, hint: str) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number <= 0 or isinstance(value, bool):
+        raise InputError(f"{name} is {value!r}, expected a whole number of at least 1", hint=hint)
     return number
 
 

@@ -23,6 +23,7 @@ from suffice.retrieval.ranking import (
     Scores,
     Signal,
     cap_scores,
+    check_depth,
     check_search,
     filter_masks,
     make_hits,
@@ -30,6 +31,7 @@ from suffice.retrieval.ranking import (
     question_blocks,
     top_k,
 )
+from suffice.retrieval.store_checks import check_query_vectors
 from suffice.types import DocId, Hit, RetrieverScore
 
 Floats = npt.NDArray[np.float64]
@@ -140,7 +142,13 @@ class VectorSearch:
 
     def queries(self, questions: Sequence[str], *, k: int, filters: Filters) -> list[StoreQuery]:
         """The same as store queries, to be sent together with others."""
-        vectors = self.encoder.encode(questions, query=True)
+        if not questions:
+            return []
+        given = self.encoder.encode(questions, query=True)
+        vectors = check_query_vectors(given, dimension=None)
+        if len(vectors) != len(questions):
+            problem = f"the encoder gave {len(vectors)} vectors for {len(questions)} questions"
+            raise InputError(problem, hint="check the encoder's output")
         return [
             StoreQuery(
                 k, vector=vector if question.strip() and vector.any() else None, filter=filter
@@ -201,7 +209,7 @@ class ListFusion:
         depth: int = 100,
     ) -> None:
         self.retrievers = dict(retrievers)
-        self.depth = check_search([], depth)
+        self.depth = check_depth(depth)
         self._fuse, self._weights = check_fusion(fusion, weights, len(self.retrievers))
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
@@ -277,7 +285,7 @@ class RerankRetriever:
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
             raise InputError(f"share is {self.share}, expected a number from 0 to 1")
-        self.depth = check_search([], self.depth)
+        self.depth = check_depth(self.depth)
 
     @property
     def chooses_sets(self) -> bool:

@@ -17,7 +17,7 @@ from suffice.protocols import Extractor, Retriever, Store, documents_by_id
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.metadata import Mentions, Vocabulary, matching_metadata
-from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_search
+from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_depth, check_search
 from suffice.types import DocId, Document, Field, Filter, Hit, LibraryHit
 
 # Questions and their hits -> the probability that each is complete.
@@ -220,7 +220,7 @@ class SourceQuota:
     def __post_init__(self) -> None:
         if self.per_source < 0:
             raise InputError(f"per_source is {self.per_source}, expected 0 or more")
-        self.depth = check_search([], self.depth)
+        self.depth = check_depth(self.depth)
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
@@ -265,7 +265,7 @@ class SpreadRetriever:
     depth: int = 30
 
     def __post_init__(self) -> None:
-        self.depth = check_search([], self.depth)
+        self.depth = check_depth(self.depth)
 
     @property
     def chooses_sets(self) -> bool:
