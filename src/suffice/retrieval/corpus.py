@@ -54,6 +54,15 @@ class RaggedRows:
         inside = np.arange(len(position)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return self.values[first[position] + inside], position
 
+    def take(self, rows: Ints) -> RaggedRows:
+        """These rows, in this order."""
+        return RaggedRows.from_sizes(np.diff(self.starts)[rows], self.gather(rows)[0])
+
+    def followed_by(self, other: RaggedRows) -> RaggedRows:
+        """These rows, then those of the other."""
+        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
+        return RaggedRows(starts, np.concatenate([self.values, other.values]))
+
     def inverted(self, count: int) -> RaggedRows:
         """For each of `count` values the rows that contain it, in order."""
         order = np.argsort(self.values, kind="stable")

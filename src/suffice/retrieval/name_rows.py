@@ -1,0 +1,227 @@
+"""What each document contributes to name links, stored so that a write costs what it changes.
+
+A row is found by the digest of what it was made from: a document's text, title and entities. See
+`suffice.retrieval.name_links.name_rows` for how rows are made and reused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import DataError, NotReadyError
+from suffice.retrieval.corpus import Ints, RaggedRows
+from suffice.storage import new_artefact, open_artefact, package_versions
+from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
+from suffice.types import DocId, Document
+
+# What a row contains, and the type code of its numbers. Keys and stems are numbered in the order of
+# their first appearance.
+COLUMNS = {
+    "borne": "i",  # keys of the document's own names, its title or subject first
+    "mentioned": "Q",  # hashes of the names that it mentions, in text order
+    "sure": "B",  # of each mention, whether it is a name regardless of the corpus
+    "common": "i",  # keys that the text uses as common words
+    "capital": "i",  # keys that it capitalizes inside a sentence
+    "stems": "i",  # stems of its words
+    "plain_stems": "i",  # further stems, of its words without accents
+}
+NUMBERS_OF = {
+    "borne": "keys", "common": "keys", "capital": "keys", "stems": "stems", "plain_stems": "stems"
+}  # fmt: skip
+BORNE_BY_NONE, SMALL, LARGE = range(3)  # standing of a key: small if never written with a capital
+
+_KIND, _VERSION = "name-rows", 1
+_REBUILD = "build the library again: suffice build"
+DIGEST_BYTES = 16
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def content_digest(document: Document) -> bytes:
+    """The digest of all that a document's row depends on."""
+    whole = f"{(document.title, document.entities)!r}{document.text}"
+    encoded = whole.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(encoded, digest_size=DIGEST_BYTES).digest()
+
+
+class RowWriter:
+    """Collects rows of some columns."""
+
+    def __init__(self, *columns: str) -> None:
+        self._sizes = {name: array("q") for name in columns}
+        self._values = {name: array(COLUMNS[name]) for name in columns}
+
+    def add(self, **row: Iterable[int]) -> None:
+        """Add a row: the numbers of each column."""
+        for name, numbers in row.items():
+            values = self._values[name]
+            before = len(values)
+            values.extend(numbers)
+            self._sizes[name].append(len(values) - before)
+
+    def columns(self) -> dict[str, RaggedRows]:
+        return {
+            name: RaggedRows.from_sizes(np.asarray(self._sizes[name]), np.asarray(values))
+            for name, values in self._values.items()
+        }
+
+
+@dataclass(frozen=True)
+class NameRows:
+    """The rows of documents in order."""
+
+    ids: tuple[DocId, ...]
+    digests: Bytes  # (documents, 16)
+    letters: Ints  # in each text
+    small: Bytes  # whether the first of a document's own names has no capital
+    columns: dict[str, RaggedRows]
+    keys: tuple[str, ...]
+    hashes: npt.NDArray[np.uint64]  # of each key
+    stems: tuple[str, ...]
+
+    @classmethod
+    def empty(cls) -> NameRows:
+        none, digests = np.zeros(0, np.int64), np.zeros((0, DIGEST_BYTES), np.uint8)
+        columns = RowWriter(*COLUMNS).columns()
+        return cls((), digests, none, digests[:, 0], columns, (), none.astype(np.uint64), ())
+
+    def position(self) -> dict[bytes, int]:
+        """The row of each digest."""
+        whole = self.digests.tobytes()
+        size = DIGEST_BYTES
+        return {whole[at * size : (at + 1) * size]: at for at in range(len(self.ids))}
+
+    def standing(self, count: int) -> Bytes:
+        """Of each of the first `count` keys: BORNE_BY_NONE, SMALL or LARGE."""
+        borne, standing = self.columns["borne"], np.full(count, BORNE_BY_NONE, np.uint8)
+        is_small = np.zeros(len(borne.values), bool)
+        is_small[borne.starts[:-1][self.small > 0]] = True
+        standing[borne.values[is_small]] = SMALL
+        standing[borne.values[~is_small]] = LARGE
+        return standing
+
+    def containing(self, keys: Iterable[str], stem: Callable[[str], str]) -> Ints:
+        """The rows of all texts that contain one of the keys, and of some that do not."""
+        wanted = [{stem(word) for word in key.split()} for key in keys]
+        rows = self._rows_by_stem(set().union(*wanted))
+        found: set[int] = set()
+        for stems in wanted:
+            if stems <= rows.keys():
+                found |= set.intersection(*sorted((rows[one] for one in stems), key=len))
+        return np.array(sorted(found), np.int64)
+
+    def _rows_by_stem(self, wanted: set[str]) -> dict[str, set[int]]:
+        rows: dict[str, set[int]] = {}
+        is_wanted = np.array([one in wanted for one in self.stems], bool)
+        for column in (self.columns["stems"], self.columns["plain_stems"]):
+            here = np.flatnonzero(is_wanted[column.values])
+            numbers = column.values[here]
+            for number, row in zip(numbers.tolist(), column.row_numbers()[here].tolist()):
+                rows.setdefault(self.stems[number], set()).add(row)
+        return rows
+
+    def renumbered(self) -> NameRows:
+        """The same with keys and stems in the order of their first appearance, unused ones left
+        out.
+        """
+        columns = self.columns
+        stemmed = np.concatenate([columns["stems"].values, columns["plain_stems"].values])
+        keys, key_numbers = _by_first_appearance(columns["borne"].values, len(self.keys))
+        stems, stem_numbers = _by_first_appearance(stemmed, len(self.stems))
+        numbers = {"keys": key_numbers, "stems": stem_numbers}
+        return replace(
+            self,
+            columns=columns
+            | {
+                name: RaggedRows(columns[name].starts, numbers[what][columns[name].values])
+                for name, what in NUMBERS_OF.items()
+            },
+            keys=tuple(self.keys[at] for at in keys.tolist()),
+            hashes=self.hashes[keys],
+            stems=tuple(self.stems[at] for at in stems.tolist()),
+        )
+
+    def save(self, path: Path) -> None:
+        """Write the rows as arrays into an artefact folder."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "digests": self.digests,
+            "letters": self.letters,
+            "small": self.small,
+            "hashes": self.hashes,
+            "sizes": np.array([np.diff(self.columns[name].starts) for name in COLUMNS]),
+            **{name: self.columns[name].values for name in COLUMNS},
+        }
+        settings = {"unicode": unicodedata.unidata_version}
+        with new_artefact(Path(path), kind=_KIND, version=_VERSION, settings=settings) as folder:
+            for name, values in arrays.items():
+                np.save(folder / f"{name}.npy", values)
+            for name in ("ids", "keys", "stems"):
+                write_texts(folder, f"text_{name}", getattr(self, name))
+
+    @classmethod
+    def load(cls, path: Path) -> NameRows:
+        """Load rows written by `save`; an error if they are damaged or made by other rules."""
+        path = Path(path)
+        made = open_artefact(path, kind=_KIND, version=_VERSION, rebuild=_REBUILD)
+        rules = unicodedata.unidata_version, package_versions().get("suffice")
+        if (made.settings.get("unicode"), made.packages.get("suffice")) != rules:
+            raise NotReadyError(f"{path} was made by another version of suffice", hint=_REBUILD)
+
+        def read(name: str, kind: str) -> npt.NDArray[Any]:
+            array_read = read_array(path / f"{name}.npy", hint=_REBUILD)
+            if array_read.dtype != np.dtype(kind):
+                raise DataError(f"{path / name}.npy has another type of numbers", hint=_REBUILD)
+            return array_read
+
+        texts = {
+            one: tuple(read_texts(path, f"text_{one}", hint=_REBUILD))
+            for one in ("ids", "keys", "stems")
+        }
+        digests, small = read("digests", "B"), read("small", "B")
+        letters, hashes, sizes = read("letters", "q"), read("hashes", "Q"), read("sizes", "q")
+        values = {name: read(name, kind) for name, kind in COLUMNS.items()}
+        count = len(texts["ids"])
+        try:
+            shapes = (digests.shape, small.shape, letters.shape, hashes.shape, sizes.shape)
+            expected = ((count, DIGEST_BYTES), (count,), (count,), (len(texts["keys"]),))
+            if shapes != (*expected, (len(COLUMNS), count)):
+                raise ValueError("they do not fit together")
+            columns = {
+                name: RaggedRows.from_sizes(size, values[name])
+                for name, size in zip(COLUMNS, sizes)
+            }
+            for name, column in columns.items():
+                below = len(texts[NUMBERS_OF[name]]) if name in NUMBERS_OF else None
+                check_row_offsets(column.starts, column.values, below=below)
+            mentioned, sure, borne = (columns[one].starts for one in ("mentioned", "sure", "borne"))
+            if (mentioned != sure).any() or (small > np.diff(borne)).any():
+                raise ValueError("they do not fit together")
+        except ValueError as error:
+            raise DataError(f"invalid name rows in {path}: {error}", hint=_REBUILD) from error
+        return cls(
+            digests=digests, letters=letters, small=small, columns=columns, hashes=hashes, **texts
+        )
+
+
+def _by_first_appearance(
+    values: npt.NDArray[Any], count: int
+) -> tuple[Ints, npt.NDArray[np.int32]]:
+    """The different values below `count` in the order of their first appearance, and the position
+    of each in that order, -1 if it does not appear.
+    """
+    first = np.full(count, len(values))
+    first[values[::-1]] = np.arange(len(values))[::-1]  # of equal indexes, the last is assigned
+    seen = np.flatnonzero(first < len(values))
+    order = seen[np.argsort(first[seen])]
+    numbers = np.full(count, -1, np.int32)
+    numbers[order] = np.arange(len(order))
+    return order, numbers
