@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,10 @@ WRITES = st.lists(
 )
 
 
+def fetch(held: dict[str, Document]) -> Callable[[Sequence[str]], list[Document | None]]:
+    return lambda ids: [held.get(one) for one in ids]
+
+
 def same(one: NameLinks, other: NameLinks) -> None:
     for field in fields(NameLinks):
         left, right = getattr(one, field.name), getattr(other, field.name)
@@ -47,15 +52,15 @@ def same(one: NameLinks, other: NameLinks) -> None:
             assert left == right
 
 
-def saved_bytes(links: NameLinks, folder: Path) -> dict[str, bytes]:
-    links.save(folder)
+def saved_bytes(made: NameLinks | NameRows, folder: Path) -> dict[str, bytes]:
+    made.save(folder)
     return {one.name: one.read_bytes() for one in folder.iterdir()}
 
 
 @settings(max_examples=300)
-@given(WRITES)
+@given(WRITES, st.sampled_from([0.0, 1.0]))
 def test_any_writes_lead_to_the_links_of_a_build_from_nothing(
-    writes: list[tuple[list[Document], list[str]]],
+    writes: list[tuple[list[Document], list[str]]], few: float
 ) -> None:
     held: dict[str, Document] = {}
     rows: NameRows | None = None
@@ -63,7 +68,9 @@ def test_any_writes_lead_to_the_links_of_a_build_from_nothing(
         held |= {one.doc_id: one for one in put}
         for doc_id in gone:
             held.pop(doc_id, None)
-        rows = name_rows(held.values, known=rows, get=partial(map, held.get))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("suffice.retrieval.name_links.FEW", few)
+            rows = name_rows(held.values, known=rows, get=fetch(held))
         same(link_names(rows), name_links(held.values))
 
 
@@ -79,6 +86,7 @@ def test_they_are_the_same_on_disk(writes: list[tuple[list[Document], list[str]]
                 held.pop(doc_id, None)
             known = NameRows.load(folder / f"{at}") if at else None
             rows = name_rows(held.values, known=known)
-            rows.save(folder / f"{at + 1}")
             now = saved_bytes(link_names(rows), folder / "now")
             assert now == saved_bytes(name_links(held.values), folder / "anew")
+            anew = saved_bytes(name_rows(held.values), folder / "rows")
+            assert anew == saved_bytes(rows, folder / f"{at + 1}")

@@ -566,12 +566,12 @@ def _mention_rows(
     if few:  # then only keys that may be in these texts are worth looking for
         documents = list(documents)
         texts = (" ".join(title_words(without_accents(one.text))) for one in documents)
-        words = {word for text in texts for word in text.casefold().split()}
-        is_there = [rows.keys[at].partition(" ")[0] in words for at in chosen.tolist()]
+        openers = {word for text in texts for word in text.casefold().split()}
+        is_there = [rows.keys[at].partition(" ")[0] in openers for at in chosen.tolist()]
         chosen = chosen[np.array(is_there, bool)]
     small = np.flatnonzero(standing[chosen] == SMALL)
-    matcher = PhraseMatcher([rows.keys[at] for at in chosen.tolist()], small=small.tolist())
-    hashes = rows.hashes[chosen]
+    hashes, keys = rows.hashes[chosen], [rows.keys[at] for at in chosen.tolist()]
+    matcher = PhraseMatcher(keys, small=small.tolist())
     stems = defaultdict[str, int](None, zip(rows.stems, count()))
     stems.default_factory = stems.__len__  # a new stem gets the next number
     writer = RowWriter(*(name for name in COLUMNS if name != "borne"))
@@ -585,8 +585,8 @@ def _mention_rows(
         writer.add(
             mentioned=islice(named, MAX_MENTIONS),
             sure=islice(named.values(), MAX_MENTIONS),
-            common=chosen[sorted(found.common)].tolist(),
-            capital=chosen[sorted(found.capital)].tolist(),
+            common=chosen[sorted(found.common, key=keys.__getitem__)].tolist(),
+            capital=chosen[sorted(found.capital, key=keys.__getitem__)].tolist(),
             stems=map(stems.__getitem__, stemmed),
             plain_stems=map(stems.__getitem__, more),
         )

@@ -202,9 +202,13 @@ class NameRows:
             for name, column in columns.items():
                 below = len(texts[NUMBERS_OF[name]]) if name in NUMBERS_OF else None
                 check_row_offsets(column.starts, column.values, below=below)
-            mentioned, sure, borne = (columns[one].starts for one in ("mentioned", "sure", "borne"))
-            if (mentioned != sure).any() or (small > np.diff(borne)).any():
+            mentioned, sure, borne = (columns[one] for one in ("mentioned", "sure", "borne"))
+            if (mentioned.starts != sure.starts).any() or (small > np.diff(borne.starts)).any():
                 raise ValueError("they do not fit together")
+            if any(len(set(texts[one])) < len(texts[one]) for one in ("keys", "stems")):
+                raise ValueError("a key or a stem is there twice")
+            if len(np.unique(borne.values)) < len(texts["keys"]):
+                raise ValueError("nobody bears one of the keys")
         except ValueError as error:
             raise DataError(f"invalid name rows in {path}: {error}", hint=_REBUILD) from error
         return cls(
