@@ -36,6 +36,7 @@ from suffice.retrieval.name_rows import (
     NameRows,
     RowWriter,
     content_digest,
+    count_values,
 )
 from suffice.retrieval.phrase_matcher import PhraseMatcher, TextMatches, is_small, rare_limit
 from suffice.storage import new_artefact, open_artefact
@@ -597,8 +598,7 @@ def link_names(rows: NameRows) -> NameLinks:
     """The name links of documents with these rows."""
     borne, mentioned, sure = (rows.columns[one] for one in ("borne", "mentioned", "sure"))
     common, capital = (
-        np.bincount(rows.columns[one].values, minlength=len(rows.keys))
-        for one in ("common", "capital")
+        count_values(rows.columns[one].values, len(rows.keys)) for one in ("common", "capital")
     )
     common_keys = np.flatnonzero(common > np.maximum(rare_limit(len(rows.ids)), capital))
     # By sorting: hashes are too spread out for a table, and numpy 2.0.0 overflows when it tries
@@ -611,7 +611,7 @@ def link_names(rows: NameRows) -> NameLinks:
     hashes = np.union1d(borne_hashes, distinct[counts > 1])
     known = np.isin(named, hashes, kind="sort")
     sizes = np.bincount(row_numbers[known], minlength=len(rows.ids))
-    stem_counts = np.bincount(rows.columns["stems"].values, minlength=len(rows.stems)).tolist()
+    stem_counts = count_values(rows.columns["stems"].values, len(rows.stems)).tolist()
     least = 1 if len(rows.stems) <= MAX_STEMS else 2
     return NameLinks(
         rows.ids,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ COLUMNS = {
 NUMBERS_OF = {
     "borne": "keys", "common": "keys", "capital": "keys", "stems": "stems", "plain_stems": "stems"
 }  # fmt: skip
+BLOCK = 1_000_000  # numbers that are handled at once
 BORNE_BY_NONE, SMALL, LARGE = range(3)  # standing of a key: small if never written with a capital
 
 _KIND, _VERSION = "name-rows", 1
@@ -124,8 +125,8 @@ class NameRows:
         is_wanted = np.array([one in wanted for one in self.stems], bool)
         for column in (self.columns["stems"], self.columns["plain_stems"]):
             here = np.flatnonzero(is_wanted[column.values])
-            numbers = column.values[here]
-            for number, row in zip(numbers.tolist(), column.row_numbers()[here].tolist()):
+            found = np.searchsorted(column.starts, here, side="right") - 1
+            for number, row in zip(column.values[here].tolist(), found.tolist()):
                 rows.setdefault(self.stems[number], set()).add(row)
         return rows
 
@@ -134,8 +135,8 @@ class NameRows:
         out.
         """
         columns = self.columns
-        stemmed = np.concatenate([columns["stems"].values, columns["plain_stems"].values])
-        keys, key_numbers = _by_first_appearance(columns["borne"].values, len(self.keys))
+        stemmed = [columns[name].values for name in ("stems", "plain_stems")]
+        keys, key_numbers = _by_first_appearance([columns["borne"].values], len(self.keys))
         stems, stem_numbers = _by_first_appearance(stemmed, len(self.stems))
         numbers = {"keys": key_numbers, "stems": stem_numbers}
         return replace(
@@ -216,15 +217,27 @@ class NameRows:
         )
 
 
+def count_values(values: npt.NDArray[Any], count: int) -> Ints:
+    """How often each number below `count` occurs, in bounded memory."""
+    counts = np.zeros(count, np.int64)
+    for start in range(0, len(values), BLOCK):
+        counts += np.bincount(values[start : start + BLOCK], minlength=count)
+    return counts
+
+
 def _by_first_appearance(
-    values: npt.NDArray[Any], count: int
+    parts: Sequence[npt.NDArray[Any]], count: int
 ) -> tuple[Ints, npt.NDArray[np.int32]]:
-    """The different values below `count` in the order of their first appearance, and the position
+    """The different numbers below `count` in the order of their first appearance, and the position
     of each in that order, -1 if it does not appear.
     """
-    first = np.full(count, len(values))
-    first[values[::-1]] = np.arange(len(values))[::-1]  # of equal indexes, the last is assigned
-    seen = np.flatnonzero(first < len(values))
+    total = sum(map(len, parts))
+    first, end = np.full(count, total), total
+    blocks = [part[at : at + BLOCK] for part in parts for at in range(0, len(part), BLOCK)]
+    for block in reversed(blocks):  # of equal indexes, the last is assigned
+        first[block[::-1]] = np.arange(end - 1, end - len(block) - 1, -1)
+        end -= len(block)
+    seen = np.flatnonzero(first < total)
     order = seen[np.argsort(first[seen])]
     numbers = np.full(count, -1, np.int32)
     numbers[order] = np.arange(len(order))
