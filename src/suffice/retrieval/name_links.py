@@ -2,8 +2,8 @@
 
 A document *bears* the names of its subject: its title and aliases or, without a title, what its
 text opens with. It *mentions* every name in its text: titles and aliases of others, its entities,
-capitalised names that no document bears, ids and codes. Links are built once, in two passes, in
-time linear in the text.
+capitalised names that no document bears, ids and codes. Links are built in two passes, in time
+linear in the text. After a write, `name_rows` reads only the texts whose contribution changed.
 
 A name is identified by an 8-byte hash of its title key. Names that only one document mentions and
 none bears link nothing and are dropped. So are doubtful mentions of names that are common words in

@@ -39,10 +39,10 @@ NUMBERS_OF = {
 }  # fmt: skip
 BLOCK = 1_000_000  # numbers that are handled at once
 BORNE_BY_NONE, SMALL, LARGE = range(3)  # standing of a key: small if never written with a capital
+DIGEST_BYTES = 16
 
 _KIND, _VERSION = "name-rows", 1
 _REBUILD = "build the library again: suffice build"
-DIGEST_BYTES = 16
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -112,23 +112,24 @@ class NameRows:
 
     def containing(self, keys: Iterable[str], stem: Callable[[str], str]) -> Ints:
         """The rows of all texts that contain one of the keys, and of some that do not."""
-        wanted = [{stem(word) for word in key.split()} for key in keys]
-        rows = self._rows_by_stem(set().union(*wanted))
-        found: set[int] = set()
-        for stems in wanted:
-            if stems <= rows.keys():
-                found |= set.intersection(*sorted((rows[one] for one in stems), key=len))
-        return np.array(sorted(found), np.int64)
-
-    def _rows_by_stem(self, wanted: set[str]) -> dict[str, set[int]]:
-        rows: dict[str, set[int]] = {}
-        is_wanted = np.array([one in wanted for one in self.stems], bool)
-        for column in (self.columns["stems"], self.columns["plain_stems"]):
-            here = np.flatnonzero(is_wanted[column.values])
-            found = np.searchsorted(column.starts, here, side="right") - 1
-            for number, row in zip(column.values[here].tolist(), found.tolist()):
-                rows.setdefault(self.stems[number], set()).add(row)
-        return rows
+        columns = [self.columns[name] for name in ("stems", "plain_stems")]
+        number = {one: at for at, one in enumerate(self.stems)}
+        texts = np.sum([count_values(one.values, len(number)) for one in columns], axis=0)
+        wanted: dict[int, list[set[int]]] = {}  # the stems of keys, by the rarest of them
+        for key in keys if number else ():
+            stems = {number.get(stem(word), -1) for word in key.split()}
+            if stems and -1 not in stems:
+                wanted.setdefault(min(stems, key=texts.__getitem__), []).append(stems)
+        is_rarest = np.zeros(len(number), bool)
+        is_rarest[list(wanted)] = True
+        places = [(one, np.flatnonzero(is_rarest[one.values])) for one in columns]
+        rows = [np.searchsorted(one.starts, here, side="right") - 1 for one, here in places]
+        found = []
+        for row in np.unique(np.concatenate(rows)).tolist():
+            here = set(np.concatenate([one.row(row) for one in columns]).tolist())
+            if any(stems <= here for rarest in here & wanted.keys() for stems in wanted[rarest]):
+                found.append(row)
+        return np.array(found, np.int64)
 
     def renumbered(self) -> NameRows:
         """The same with keys and stems in the order of their first appearance, unused ones left
