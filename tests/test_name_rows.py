@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,6 +142,31 @@ def test_a_writer_that_died_leaves_the_old_rows(library: Library) -> None:
     rows.save(library.path / f"name-rows-{library.store.generation}")
     same(library.name_links(), name_links(library.documents))
     assert is_right(library)
+
+
+@pytest.mark.parametrize("saved", [0, 1, 11, 17, 18, 19, 30])
+def test_a_process_killed_while_saving_harms_nothing(
+    library: Library, saved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After this many arrays: of the rows first, then of the links."""
+    library.add([BATTLE])
+    save, calls = np.save, count()
+
+    def save_or_die(*given: Any) -> None:
+        if next(calls) == saved:
+            os._exit(9)
+        save(*given)
+
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(np, "save", save_or_die)
+        library.name_links()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert is_right(library)
+    library.delete(["koop"])
+    assert is_right(library)
+    assert not list(library.path.glob(".name*")), "drafts of the dead are gone"
 
 
 def test_a_read_only_library_is_linked(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
