@@ -31,6 +31,7 @@ from benchmarks import (
     bench_lexical,
     bench_library,
     bench_links,
+    bench_name_writes,
     bench_presets,
     bench_qdrant,
     bench_serve,
@@ -51,7 +52,10 @@ PARTS: dict[str, dict[str, Callable[[bool], Iterable[ResultTable]]]] = {
         "Reading": bench_extraction.tables,
     },
     "bridge": {"The bridge retriever": bench_bridge.tables},
-    "name-links": {"Name links": bench_bridge.growth},
+    "name-links": {
+        "Name links": bench_bridge.growth,
+        "Name links after a write": bench_name_writes.tables,
+    },
     "batch": {"Jobs on Dask": bench_batch.tables},
     "qdrant": {
         "The store on Qdrant": bench_qdrant.tables,

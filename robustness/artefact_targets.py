@@ -46,7 +46,8 @@ from suffice.retrieval.bridge import TreeRanker
 from suffice.retrieval.candidate_pool import FEATURES as RANKED
 from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
-from suffice.retrieval.name_links import NameLinks, name_links
+from suffice.retrieval.name_links import NameLinks, link_names, name_links, name_rows
+from suffice.retrieval.name_rows import NameRows
 from suffice.storage import MANIFEST, open_artefact
 from suffice.storage.artefacts import OnnxTrees
 
@@ -208,6 +209,14 @@ def _names_used(folder: Path) -> None:
     NameLinks.load(folder).position.get("dog")
 
 
+def _rows_made(folder: Path) -> None:
+    name_rows(lambda: iter(FILMS)).save(folder)
+
+
+def _rows_used(folder: Path) -> None:
+    link_names(NameRows.load(folder)).position.get("dog")
+
+
 def _library_made(folder: Path) -> None:
     Library.build(folder, FILMS).close()
 
@@ -362,6 +371,7 @@ ARTEFACT_TARGETS: Sequence[Target] = (
     _artefact("stuffing filters", ("the stuffing filter of a " "hardened gate"), _filter_made, _filter_used),
     _artefact("mention links", "who names whom", _links_made, _links_used),
     _artefact("name links", "names and where they stand", _names_made, _names_used),
+    _artefact("name rows", "what documents contribute to them", _rows_made, _rows_used),
     _artefact("library manifests", ("what a library says of " "itself"), _library_made, _library_used, parts=(MANIFEST,)),
     file_target("runs", "artefacts", ("runs and studies, as `suffice report` " "reads them"), _runs(), _opened_run),
     Target("traces", "artefacts", "traces: read, drawn, and walked again", _traces),

@@ -166,6 +166,14 @@ def test_stems_stand_in_the_order_of_the_text_so_that_every_process_saves_the_sa
     ]
 
 
+def test_of_too_many_stems_those_of_one_document_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("suffice.retrieval.name_links.MAX_STEMS", 2)
+    both = made(Document("a", "Zebra, apple."), Document("b", "Apple, mango."))
+    assert both.stems == {"apple": 2}
+
+
 def test_common_words_are_no_names_in_texts_and_questions() -> None:
     texts = [Document(f"{n}", "The file is less than a file. File it.", "") for n in range(6)]
     tac = Document("tac(1)", "tac prints a file. See less(1).", "tac")

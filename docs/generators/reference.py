@@ -344,6 +344,10 @@ WRITTEN_FORMATS = {
         "a library's name links: a folder of `.npy`",
         "the retriever `bridge`, when first used",
     ),
+    "suffice.retrieval.name_rows._VERSION": (
+        "what a library's documents contribute to its name links: a folder of `.npy`",
+        "the retriever `bridge`, when first used",
+    ),
     "suffice.retrieval.bridge.VERSION": (
         "the bridge's ranker: a folder with ONNX",
         "`suffice fit --bridge`",

@@ -27,7 +27,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
-from functools import partial
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
@@ -50,7 +49,8 @@ from suffice.retrieval.encoders import BlockEncoder
 from suffice.retrieval.filters import VocabularyExtractor, parse_filter
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links, mention_links_in_blocks
 from suffice.retrieval.metadata import Vocabulary
-from suffice.retrieval.name_links import NameLinks, name_links
+from suffice.retrieval.name_links import NameLinks, link_names, name_rows
+from suffice.retrieval.name_rows import NameRows
 from suffice.retrieval.ranking import check_search
 from suffice.retrieval.soft_filter import PComplete, SoftFilter, StepwiseFilter
 from suffice.retrieval.store_checks import check_document
@@ -510,8 +510,17 @@ class Library:
 
     def name_links(self) -> NameLinks:
         """The names each document bears and mentions, for the bridge retriever; stored on disk."""
-        build = partial(name_links, self.store.documents)
-        return self._load_or_build("names", NameLinks.load, build)
+        return self._load_or_build("names", NameLinks.load, self._link_names)
+
+    def _link_names(self) -> NameLinks:
+        """The name links made from the stored rows of the documents that have not changed."""
+        known = None
+        for folder in self.path.glob("name-rows-*"):
+            with suppress(SufficeError, OSError):  # damaged, or being replaced: read all documents
+                known = NameRows.load(folder)
+        rows = name_rows(self.store.documents, known=known, get=self.store.get)
+        self._save("name-rows", rows, self.store.generation)
+        return link_names(rows)
 
     def _load_or_build(self, what: str, load: Callable[[Path], L], build: Callable[[], L]) -> L:
         with self.store.pinned():
@@ -522,15 +531,19 @@ class Library:
                 with suppress(SufficeError, OSError):
                     return load(folder)
             built = build()
+        self._save(what, built, generation)
+        return built
+
+    def _save(self, what: str, built: MentionLinks | NameLinks | NameRows, generation: int) -> None:
+        """Store what was made from this generation, and remove what was made from older ones."""
         try:
-            built.save(folder)
+            built.save(self.path / f"{what}-{generation}")
         except OSError:
-            return built  # a read-only library can still be used
+            return  # a read-only library can still be used
         for old in (*self.path.glob(f"{what}-*"), *self.path.glob(f".{what}-*")):
             number = re.match(rf"\.?{what}-(\d+)", old.name)
             if number and int(number[1]) < generation:
                 shutil.rmtree(old, ignore_errors=True)
-        return built
 
 
 def _warn_of_shared_ids(documents: Iterable[Document]) -> Iterator[Document]:

@@ -22,7 +22,7 @@ from suffice.errors import InputError
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Encoder, Retriever, Store, StoreQuery
 from suffice.retrieval.memory import MemoryStore
-from suffice.retrieval.name_links import name_links
+from suffice.retrieval.name_links import link_names, name_links, name_rows
 from suffice.types import Condition, DocId, Document, Field, Filter, Hit
 
 __all__ = [
@@ -382,10 +382,13 @@ def _links_are_those_of_the_documents(make: MakeStore) -> None:
         store, memory = make(), MemoryStore()
         for one in (store, memory):
             one.put(documents, VILLAGE_VECTORS)
+        known = name_rows(store.documents, get=store.get)
+        for one in (store, memory):
             one.put([replace(documents[0], text="Ada Lovelace met Lord Byron, code x-200.")])
             one.put([Document("note", "Whoever has x-200 may ask Lord Byron.")])
             one.delete(["river"])
-        found, expected = (name_links(one.documents) for one in (store, memory))
+        found = link_names(name_rows(store.documents, known=known, get=store.get))
+        expected = name_links(memory.documents)
         _expect("ids of links", found.ids, expected.ids)
         for part in ("borne", "mentioned"):
             rows = [getattr(one, part) for one in (found, expected)]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.properties.test_name_rows_properties import same
 from tests.qdrant_server import Servers
 from tests.values import known
 from typer.testing import CliRunner
@@ -26,6 +27,7 @@ from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import name_links
+from suffice.retrieval.name_rows import NameRows
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
 from suffice.types import Document, Hit
 from suffice_research.controlled import controlled_collection
@@ -225,6 +227,20 @@ def test_build_and_search_by_the_command_line(
     assert again.exit_code == 0, again.output
     with Library.open(address) as library:
         assert (len(library), library.encoder_name) == (60, None)
+
+
+def test_name_links_follow_the_writes(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUFFICE_CACHE", str(tmp_path))
+    with Library.build(address, VILLAGE, encoder=None, links=False) as library:
+        library.name_links()
+        library.add([Document("note", "Whoever has x-200 may ask Lord Byron.", "Whoever")])
+        library.delete([VILLAGE[0].doc_id])
+        same(library.name_links(), name_links(library.documents))
+        (rows,) = library.path.glob("name-rows-*")
+        assert rows.name == f"name-rows-{library.store.generation}"
+        assert NameRows.load(rows).ids == tuple(one.doc_id for one in library.documents())
 
 
 def test_a_key_is_needed_and_never_told(

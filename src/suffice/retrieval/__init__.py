@@ -16,6 +16,7 @@
 
     links              which documents mention another document's title
     name_links         which names each document is about, and which it mentions
+    name_rows          what each document contributes to them, kept between writes
     bridge             documents chosen one by one along names, from a `candidate_pool`
 
 Nothing here uses the network, a clock or gold labels.

@@ -2,8 +2,8 @@
 
 A document *bears* the names of its subject: its title and aliases or, without a title, what its
 text opens with. It *mentions* every name in its text: titles and aliases of others, its entities,
-capitalised names that no document bears, ids and codes. Links are built once, in two passes, in
-time linear in the text.
+capitalised names that no document bears, ids and codes. Links are built in two passes, in time
+linear in the text. After a write, `name_rows` reads only the texts whose contribution changed.
 
 A name is identified by an 8-byte hash of its title key. Names that only one document mentions and
 none bears link nothing and are dropped. So are doubtful mentions of names that are common words in
@@ -15,10 +15,11 @@ from __future__ import annotations
 import hashlib
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, tee
+from itertools import compress, count, islice, tee, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,25 @@ import numpy.typing as npt
 from suffice.errors import DataError, InputError
 from suffice.lexicon import FUNCTION_WORDS
 from suffice.retrieval.corpus import RaggedRows, duplicate_id
-from suffice.retrieval.phrase_matcher import NameKeys, PhraseMatcher, TextMatches, WordUse, is_small
+from suffice.retrieval.name_rows import (
+    COLUMNS,
+    DIGEST_BYTES,
+    SMALL,
+    NameRows,
+    RowWriter,
+    content_digest,
+    count_values,
+)
+from suffice.retrieval.phrase_matcher import PhraseMatcher, TextMatches, is_small, rare_limit
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
-from suffice.text import date_mentions, names, title_key, title_words, tokens
+from suffice.text import date_mentions, names, title_key, title_words, tokens, without_accents
 from suffice.types import DocId, Document
 
 MAX_ALIASES = 8  # per document: a text that opens with a list of names must not claim all of them
 MAX_MENTIONS = 256  # per document: a page that lists 100,000 others is not a bridge to any of them
-MAX_STEMS = 2_000_000  # stems counted; beyond this, those seen once are dropped
+MAX_STEMS = 2_000_000  # with more, those of one document alone are not counted
+FEW = 0.02  # of the documents are fetched by their ids; more are read in order
 LEAD_CHARS = 300  # at the start of a text, where its subject is introduced
 LIFE_CHARS = 160  # after a name, where a person's dates may follow
 WORK_CHARS = 80  # after "is a", where the kind of a work is named
@@ -457,68 +468,173 @@ class NameLinks:
 
 def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
     """The name links of the documents, which are read twice: first titles, then mentions."""
+    return link_names(name_rows(documents))
+
+
+def name_rows(
+    documents: Callable[[], Iterable[Document]],
+    *,
+    known: NameRows | None = None,
+    get: Callable[[Sequence[DocId]], Sequence[Document | None]] | None = None,
+) -> NameRows:
+    """The rows of the documents, for `link_names`: the same with and without `known` ones.
+
+    A known row is used again, unless its text may contain a key that nobody bore before or nobody
+    bears now, or that changed between small and capitalized. `get` fetches a few documents by id.
+    """
+    known = known or NameRows.empty()
+    rows, source = _own_name_rows(documents, known)
+    changed = np.flatnonzero(rows.standing(len(rows.keys)) != known.standing(len(rows.keys)))
+    outdated = known.containing([rows.keys[at] for at in changed.tolist()], stem)
+    is_read = (source < 0) | np.isin(source, outdated)
+    few = bool(is_read.mean() <= FEW) if len(is_read) else True
+    read = _read_again(documents, get if few else None, rows, is_read)
+    new, stems = _mention_rows(read, rows, few=few)
+    place = _places(source, is_read, len(known.ids))
+    columns = {name: known.columns[name].followed_by(new[name]).take(place) for name in new}
+    return replace(rows, columns={**rows.columns, **columns}, stems=stems).renumbered()
+
+
+def _own_name_rows(
+    documents: Callable[[], Iterable[Document]], known: NameRows
+) -> tuple[NameRows, Ints]:
+    """Rows without mentions, and the known row of each document, -1 if it has none."""
+    position, keys = known.position(), {key: at for at, key in enumerate(known.keys)}
     ids: dict[DocId, int] = {}
-    keys = NameKeys()
-    borne, borne_sizes = array("q"), array("i")
+    digests, source = bytearray(), array("q")
+    borne, small, letters = RowWriter("borne"), bytearray(), array("q")
     for document in documents():
         ids.setdefault(document.doc_id, len(ids))
-        if len(ids) == len(borne_sizes):
+        if len(ids) == len(source):
             raise duplicate_id(document.doc_id)
-        own = _add_own_names(document, keys)
-        borne_sizes.append(len(own))
-        borne.extend(own)
-    matcher = PhraseMatcher(keys.numbers, small=keys.small)
-    key_hashes = np.array([_hash(key) for key in keys.numbers], np.uint64)
-    stems: dict[str, int] = {}
-    use, letters, mentioned, sizes = WordUse(), 0, array("Q"), array("i")
-    sure = bytearray()  # whether each mention is a name regardless of the corpus
-    seen, texts = tee(documents())
-    for document, found in zip(seen, matcher.find(document.text for document in texts)):
-        letters += len(document.text)
-        stems = _count_stems(f"{document.title} {document.text}", stems)
-        use.add(found.common, found.capital)
-        named = _mentions(document, found, key_hashes)
-        sizes.append(min(len(named), MAX_MENTIONS))
-        mentioned.extend(islice(named, MAX_MENTIONS))
-        sure.extend(islice(named.values(), MAX_MENTIONS))
-    if len(sizes) != len(ids):
-        raise InputError(
-            f"{len(ids)} documents at first, {len(sizes)} the second time",
-            hint="give the same ones twice",
+        digest = content_digest(document)
+        digests += digest
+        source.append(position.get(digest, -1))
+        if source[-1] < 0:
+            own, is_first_small = _own_names(document)
+            borne.add(borne=[keys.setdefault(key, len(keys)) for key in own])
+            small.append(is_first_small)
+            letters.append(len(document.text))
+    sources = np.asarray(source, dtype=np.int64)
+    place = _places(sources, sources < 0, len(known.ids))
+    new_keys = islice(keys, len(known.keys), None)
+    rows = NameRows(
+        tuple(ids),
+        np.frombuffer(digests, np.uint8).reshape(len(ids), DIGEST_BYTES),
+        np.concatenate([known.letters, np.asarray(letters, dtype=np.int64)])[place],
+        np.concatenate([known.small, np.frombuffer(small, np.uint8)])[place],
+        {"borne": known.columns["borne"].followed_by(borne.columns()["borne"]).take(place)},
+        tuple(keys),
+        np.concatenate([known.hashes, np.array(list(map(_hash, new_keys)), np.uint64)]),
+        known.stems,
+    )
+    return rows, sources
+
+
+def _places(source: Ints, is_new: npt.NDArray[np.bool_], known: int) -> Ints:
+    """Where the row of each document is among the known rows followed by the new ones."""
+    return np.where(is_new, known + np.cumsum(is_new) - 1, source)
+
+
+def _read_again(
+    documents: Callable[[], Iterable[Document]],
+    get: Callable[[Sequence[DocId]], Sequence[Document | None]] | None,
+    rows: NameRows,
+    is_read: npt.NDArray[np.bool_],
+) -> Iterator[Document]:
+    """The documents to read, in order."""
+    wanted = np.flatnonzero(is_read).tolist()
+    found: Iterable[Document | None] = compress(documents(), is_read.tolist())
+    if get is not None:
+        found = get([rows.ids[at] for at in wanted])
+    for at, document in zip_longest(wanted, found):
+        if document is None or document.doc_id != rows.ids[at]:
+            raise InputError(
+                f"document {rows.ids[at]!r} is missing the second time the documents are read",
+                hint="give the same ones twice",
+            )
+        if content_digest(document) != rows.digests[at].tobytes():
+            rows.digests[at] = 0  # written meanwhile: this row must not be used again
+        yield document
+
+
+def _mention_rows(
+    documents: Iterable[Document], rows: NameRows, *, few: bool
+) -> tuple[dict[str, RaggedRows], tuple[str, ...]]:
+    """The other columns of these documents, and all stems."""
+    standing = rows.standing(len(rows.keys))
+    chosen = np.flatnonzero(standing)
+    if few:  # then only keys that may be in these texts are worth looking for
+        documents = list(documents)
+        texts = (" ".join(title_words(without_accents(one.text))) for one in documents)
+        openers = {word for text in texts for word in text.casefold().split()}
+        is_there = [rows.keys[at].partition(" ")[0] in openers for at in chosen.tolist()]
+        chosen = chosen[np.array(is_there, bool)]
+    small = np.flatnonzero(standing[chosen] == SMALL)
+    hashes, keys = rows.hashes[chosen], [rows.keys[at] for at in chosen.tolist()]
+    matcher = PhraseMatcher(keys, small=small.tolist())
+    stems = defaultdict[str, int](None, zip(rows.stems, count()))
+    stems.default_factory = stems.__len__  # a new stem gets the next number
+    writer = RowWriter(*(name for name in COLUMNS if name != "borne"))
+    seen, again = tee(documents)
+    for document, found in zip(seen, matcher.find(document.text for document in again)):
+        named = _mentions(document, found, hashes)
+        words = tokens(f"{document.title} {document.text}")
+        stemmed = dict.fromkeys(map(stem, words))
+        plain = () if document.text.isascii() else " ".join(found.words).casefold().split()
+        more = sorted(set(map(stem, set(plain).difference(words))))
+        writer.add(
+            mentioned=islice(named, MAX_MENTIONS),
+            sure=islice(named.values(), MAX_MENTIONS),
+            common=chosen[sorted(found.common, key=keys.__getitem__)].tolist(),
+            capital=chosen[sorted(found.capital, key=keys.__getitem__)].tolist(),
+            stems=map(stems.__getitem__, stemmed),
+            plain_stems=map(stems.__getitem__, more),
         )
-    borne_hashes = key_hashes[np.asarray(borne, dtype=np.int64)]
-    mentioned_hashes = np.asarray(mentioned, dtype=np.uint64)
-    common = np.array(sorted(use.common_phrases()), dtype=np.int64)
-    names_there = np.frombuffer(sure, np.uint8).astype(np.bool_)
-    names_there |= ~np.isin(mentioned_hashes, key_hashes[common], kind="sort")
-    every_row = np.repeat(np.arange(len(ids)), np.asarray(sizes, dtype=np.int64))
-    rows, mentioned_hashes = every_row[names_there], mentioned_hashes[names_there]
-    distinct_hashes, counts = np.unique(mentioned_hashes, return_counts=True)
-    hashes = np.union1d(borne_hashes, distinct_hashes[counts > 1])
+    return writer.columns(), tuple(stems)
+
+
+def link_names(rows: NameRows) -> NameLinks:
+    """The name links of documents with these rows."""
+    borne, mentioned, sure = (rows.columns[one] for one in ("borne", "mentioned", "sure"))
+    common, capital = (
+        count_values(rows.columns[one].values, len(rows.keys)) for one in ("common", "capital")
+    )
+    common_keys = np.flatnonzero(common > np.maximum(rare_limit(len(rows.ids)), capital))
     # By sorting: hashes are too spread out for a table, and numpy 2.0.0 overflows when it tries
     # one.
-    known = np.isin(mentioned_hashes, hashes, kind="sort")
-    known_sizes = np.bincount(rows[known], minlength=len(ids))
+    is_common = np.isin(mentioned.values, rows.hashes[common_keys], kind="sort")
+    is_name = (sure.values > 0) | ~is_common
+    row_numbers, named = mentioned.row_numbers()[is_name], mentioned.values[is_name]
+    borne_hashes = rows.hashes[borne.values]
+    distinct, counts = np.unique(named, return_counts=True)
+    hashes = np.union1d(borne_hashes, distinct[counts > 1])
+    known = np.isin(named, hashes, kind="sort")
+    sizes = np.bincount(row_numbers[known], minlength=len(rows.ids))
+    stem_counts = count_values(rows.columns["stems"].values, len(rows.stems)).tolist()
+    least = 1 if len(rows.stems) <= MAX_STEMS else 2
     return NameLinks(
-        tuple(ids),
-        RaggedRows.from_sizes(np.asarray(borne_sizes), np.searchsorted(hashes, borne_hashes)),
-        RaggedRows.from_sizes(known_sizes, np.searchsorted(hashes, mentioned_hashes[known])),
+        rows.ids,
+        RaggedRows(borne.starts, np.searchsorted(hashes, borne_hashes)),
+        RaggedRows.from_sizes(sizes, np.searchsorted(hashes, named[known])),
         hashes,
-        tuple(keys.numbers),
-        np.array(sorted(keys.small), dtype=np.int64),
-        common,
-        stems,
-        letters / max(len(ids), 1),
+        rows.keys,
+        np.flatnonzero(rows.standing(len(rows.keys)) == SMALL),
+        common_keys,
+        {one: count for one, count in zip(rows.stems, stem_counts) if count >= least},
+        float(rows.letters.sum()) / max(len(rows.ids), 1),
     )
 
 
-def _add_own_names(document: Document, keys: NameKeys) -> list[int]:
-    """The numbers of the names that a document bears, its title or subject first."""
+def _own_names(document: Document) -> tuple[list[str], bool]:
+    """The keys of the names that a document bears, its title or subject first; and whether that
+    one is written without capitals.
+    """
     called, *others = [document.title] if document.title else subject_names(document.text) or [""]
-    own = [keys.add(title, small=is_small(called))] if (title := title_key(called)) else []
+    title = title_key(called)
     more = (*map(title_key, others), *aliases(called, document.text))
-    distinct = [one for one in dict.fromkeys(more) if one not in ("", title)]
-    return own + [keys.add(key, small=False) for key in distinct[:MAX_ALIASES]]
+    distinct = [one for one in dict.fromkeys(more) if one not in ("", title)][:MAX_ALIASES]
+    return ([title] if title else []) + distinct, bool(title) and is_small(called)
 
 
 def _mentions(
@@ -553,15 +669,6 @@ def _capitalised_names(text: str) -> list[str]:
         surnames.update(words[-1:])
         found.append(key)
     return found
-
-
-def _count_stems(text: str, counts: dict[str, int]) -> dict[str, int]:
-    """The counts with another document added, in bounded memory."""
-    for one in dict.fromkeys(map(stem, tokens(text))):  # set order differs between processes
-        counts[one] = counts.get(one, 0) + 1
-    if len(counts) > MAX_STEMS:
-        return {one: count for one, count in counts.items() if count > 1}
-    return counts
 
 
 def stem(token: str) -> str:

@@ -127,12 +127,17 @@ class WordUse:
 
     def common_phrases(self) -> frozenset[int]:
         """The phrases that are common words here: often in lower case, rarely capitalized."""
-        rare = max(RARE_TEXTS, RARE_SHARE * self.texts)
+        rare = rare_limit(self.texts)
         return frozenset(
             phrase
             for phrase, count in self._common.items()
             if count > max(rare, self._capital[phrase])
         )
+
+
+def rare_limit(texts: int) -> float:
+    """A phrase in at most this many of the texts is not a common word."""
+    return max(RARE_TEXTS, RARE_SHARE * texts)
 
 
 class PhraseMatcher:
