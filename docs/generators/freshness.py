@@ -49,12 +49,12 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "faster; hits and features are the same, bit for bit, on 300 questions each of 7 corpora",
     ),
     "suffice.retrieval.bridge": (
-        ("aca080c77119",), "1e5f12f3e470",
-        "faster, with the same hits and features on 300 questions each of 7 corpora",
+        ("aca080c77119", "1e5f12f3e470"), "8d8d9df22e12",
+        "faster, with the same hits and features on 300 questions each of 7 corpora; a wrong depth is refused",
     ),
     "suffice.retrieval.ranking": (
-        ("ee88f6866da5",), "3f6bb7c31df9",
-        "the places above a score are found faster, in the same order",
+        ("ee88f6866da5", "3f6bb7c31df9"), "0af1eacc9ae2",
+        "the places above a score are found faster, in the same order; a wrong depth is refused",
     ),
     "suffice.text": (
         ("a04aabd435fe",), "065509083104",
@@ -65,8 +65,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "an option of bridge that no study sets, and wrong options are named",
     ),
     "suffice.retrieval.search": (
-        ("8371d7b1dc26",), "54b34326194f",
-        "a reranker says whether its retriever chooses sets; no study asks",
+        ("8371d7b1dc26", "54b34326194f"), "b64040647e5b",
+        "a reranker says whether its retriever chooses sets, which no study asks; wrong depths and vectors are refused",
     ),
     "suffice.integrations.onnx": (
         ("c7fa4fdae30f",), "e93123a3d451",
@@ -77,8 +77,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "files of answers may have numbers as ids; no study reads one",
     ),
     "suffice.gate.hits": (
-        ("7b7aa40cfb88", "f16891c77dd3"), "28ac8692b1c9",
-        "texts that are not read are named, and objects with .text are hits",
+        ("7b7aa40cfb88", "f16891c77dd3", "28ac8692b1c9"), "6329575be0f4",
+        "texts that are not read are named, objects with .text are hits, and an error names null values",
     ),
     "suffice_research.training.gate": (
         ("d79dc63376d5",), "98ee5cb62f9b",
@@ -149,8 +149,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "what is no gate is refused",
     ),
     "suffice.library": (
-        ("2f39a895bbf5",), "dd520295ac0c",
-        "wrong arguments are refused, and documents that share an id are warned of",
+        ("2f39a895bbf5", "dd520295ac0c"), "54b1f5a7cb4a",
+        "wrong arguments are refused, documents that share an id warned of; name links follow a write, the same byte for byte",
     ),
     "suffice.storage.records": (
         ("cf806b55994b",), "c6157e3db999",
@@ -199,6 +199,38 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "suffice.answering.converses": (
         ("e3b0c44298fc",), "ec3ae66484c7",
         "it is new; of 6,888 judgements of PAR-RAG's systems two differ, the other studies judge no answers",
+    ),
+    "suffice.retrieval.corpus": (
+        ("9cf5df9cb29b",), "77ec17ed455f",
+        "rows can be taken and joined, which only name links after a write do",
+    ),
+    "suffice.retrieval.name_links": (
+        ("e00ad4ef9491",), "b0950a4c56ef",
+        "rows of documents are kept for the next write; the links of HotpotQA, 2Wiki, MuSiQue and MultiHop-RAG are the same, byte for byte",
+    ),
+    "suffice.retrieval.name_rows": (
+        ("e3b0c44298fc",), "fb39cedcef51",
+        "it is new; keeps the rows of documents for the next write; the links of HotpotQA, 2Wiki, MuSiQue and MultiHop-RAG are the same, byte for byte",
+    ),
+    "suffice.retrieval.phrase_matcher": (
+        ("f299e620adb7",), "3b212e980123",
+        "the limit of a rare phrase is a function",
+    ),
+    "suffice.retrieval.soft_filter": (
+        ("74b3802793ee",), "6efc4fb928e3",
+        "a wrong depth is refused",
+    ),
+    "suffice_research.retrievers.candidates": (
+        ("68e563845e9e",), "5bc6d5e2cebe",
+        "a wrong depth is refused",
+    ),
+    "suffice_research.training.next_hop": (
+        ("e62cb796c16a",), "66eebb985e09",
+        "fewer tokens at once, with the same vectors; a missing extra is named",
+    ),
+    "suffice_research.training.scorer": (
+        ("fc5d3f9b3e6b",), "6964c203f0a5",
+        "fewer tokens at once when nothing is learned",
     ),
 }  # fmt: skip
 # Rules judge the answers in these runs, so that these changes may have moved them all the same.
