@@ -229,10 +229,13 @@ def test_a_search_that_ends_without_an_answer_has_the_gates_own_verdict() -> Non
     assert (found.verdict.p_complete, found.verdict.action) == (0.99, Action.ANSWER)
     assert found.trace.steps[-1].verdict == found.verdict
     assert len(found.trace.steps) == 3
+    cautious = [step.note.endswith("without the caution of a search") for step in found.trace.steps]
+    assert cautious == [False, False, True]
     back = completed(["ada", *["fair", "soup"] * 4], gate, choose=False)
     assert (ids(back), back.verdict.p_complete) == (["ada"], 0.5)
     chosen = completed(["ada", "mary", "william"], gate, follow=None)  # by the gate, so selected
     assert (chosen.verdict.p_complete, chosen.verdict.action) == (0.75, Action.ABSTAIN)
+    assert "caution" not in chosen.trace.steps[-1].note
 
 
 # --- nothing endless

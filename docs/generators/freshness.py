@@ -145,8 +145,8 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "the name of a preset is a gate",
     ),
     "suffice.answering.expand": (
-        ("723546ce56c9",), "249a5da2926f",
-        "what is no gate is refused",
+        ("723546ce56c9", "249a5da2926f"), "5dae4e6041d8",
+        "what is no gate is refused, and a note says when p is the gate's own",
     ),
     "suffice.library": (
         ("2f39a895bbf5", "dd520295ac0c"), "54b1f5a7cb4a",

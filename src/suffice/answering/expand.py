@@ -142,6 +142,9 @@ def expand(
         expander.gate = gate
     # No rounds are left, so the last verdict is ANSWER or ABSTAIN.
     ended = [run for run in runs if run.stopped is not StopReason.ANSWER]
+    if expander.gate is not judge:
+        for run in ended:
+            run.note += "; p without the caution of a search"
     expander.check(
         [run for run in ended if not run.decided or expander.gate is not judge], rounds_left=0
     )
