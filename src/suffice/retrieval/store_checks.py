@@ -21,6 +21,10 @@ from suffice.types import FIELDS, Condition, DocId, Document, Field, Filter, Hit
 Halves = npt.NDArray[np.float16]
 Floats = npt.NDArray[np.float32]
 
+WIDENED = 131_072  # numbers made float32 at once: they stay in the processor's cache
+# To widen a half: all copies of its sign but the first, and what its exponent lacks.
+_SIGN_COPIES, _EXPONENT = np.int32(0x7000_0000), np.float32(2.0**112)
+
 
 def check_document(document: Document) -> Document:
     """The document as every store keeps it; InputError if no store can.
@@ -124,7 +128,24 @@ def check_query_vectors(vectors: Any, *, dimension: int | None) -> Floats:
 
 def similarity(queries: Floats, vectors: Halves | Floats) -> Floats:
     """Inner products, (queries, documents), rounded so that equal vectors tie in every position."""
-    return np.round(queries @ vectors.astype(np.float32, copy=False).T, 6)
+    if vectors.dtype != np.float16:
+        return np.round(queries @ vectors.astype(np.float32, copy=False).T, 6)
+    products = np.empty((len(queries), len(vectors)), np.float32)
+    step = max(1, WIDENED // max(vectors.shape[1], 1))
+    for start in range(0, len(vectors), step):
+        part = slice(start, start + step)
+        products[:, part] = queries @ _widened(vectors[part]).T
+    return np.round(products, 6)
+
+
+def _widened(halves: Halves) -> Floats:
+    """The same finite numbers in float32, several times as fast as by `astype`."""
+    bits = halves.view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= ~_SIGN_COPIES
+    floats = bits.view(np.float32)
+    floats *= _EXPONENT
+    return floats
 
 
 def pair_vectors(

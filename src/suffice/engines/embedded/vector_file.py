@@ -76,17 +76,19 @@ def nearest_records(
     best: list[list[tuple[Any, Any, Any]]] = [[] for _ in questions]
     for start in range(0, len(records), BLOCK_RECORDS):
         allowed = np.stack([mask[start : start + BLOCK_RECORDS] for mask in masks])
-        slots = np.flatnonzero(allowed.any(axis=0))
-        if not len(slots):
+        block = np.asarray(records[start : start + BLOCK_RECORDS])
+        used = allowed.any(axis=0)
+        if not used.all():
+            block, allowed = block[used], allowed[:, used]
+        if not len(block):
             continue
-        block = records[start : start + BLOCK_RECORDS][slots]
         # top_k breaks ties by position, so sort by place first.
         order = np.argsort(block["place"], kind="stable")
-        block, allowed = block[order], allowed[:, slots[order]]
-        ranked = top_k(similarity(questions, block["vector"]), k, allowed)
-        for found, at, scores in zip(best, ranked.positions, ranked.scores):
-            at, scores = at[at >= 0], scores[at >= 0]
-            found.append((block["row"][at], block["place"][at], scores))
+        scores = similarity(questions, block["vector"])[:, order]
+        ranked = top_k(scores, k, allowed[:, order])
+        for found, at, values in zip(best, ranked.positions, ranked.scores):
+            slots, values = order[at[at >= 0]], values[at >= 0]
+            found.append((block["row"][slots], block["place"][slots], values))
     return [_merge(found, k) for found in best]
 
 
