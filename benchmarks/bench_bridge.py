@@ -75,8 +75,8 @@ def measure_questions(data: Path) -> dict[str, float]:
     for name, given in options.items():
         got |= timed(name, RETRIEVERS.get(name)(store, **given), questions)
     with (
-        TemporaryDirectory() as folder,
-        Library.build(Path(folder) / "library", held, encoder="wordllama") as library,
+        TemporaryDirectory() as temporary,
+        Library.build(Path(temporary) / "library", held, encoder="wordllama") as library,
     ):
         got |= timed(ON_DISK, library.retriever("bridge"), questions)
     return got

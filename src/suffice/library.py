@@ -480,10 +480,11 @@ class Library:
         try:
             return factory(self.store, **options)
         except TypeError as error:
-            if all(option in parameters for option in options):
+            unknown = [option for option in options if option not in parameters]
+            if not unknown:
                 raise
             hint = f"its options: {', '.join(list(parameters)[1:])}"
-            raise InputError(f"retriever {name!r}: {error}", hint=hint) from error
+            raise InputError(f"{name} has no option {unknown[0]!r}", hint=hint) from error
 
     @property
     def encoder(self) -> Encoder | None:

@@ -138,12 +138,12 @@ def similarity(queries: Floats, vectors: Halves | Floats) -> Floats:
     return np.round(products, 6)
 
 
-def _widened(halves: Halves) -> Floats:
+def _widened(halves: Halves | Floats) -> Floats:
     """The same finite numbers in float32, several times as fast as by `astype`."""
     bits = halves.view(np.int16).astype(np.int32)
     bits <<= 13
     bits &= ~_SIGN_COPIES
-    floats = bits.view(np.float32)
+    floats: Floats = bits.view(np.float32)
     floats *= _EXPONENT
     return floats
 
