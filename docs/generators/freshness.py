@@ -240,6 +240,26 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("10db716e6770",), "7a289730c894",
         "vectors are compared without copies, with the same hits and scores",
     ),
+    "suffice.gate.model": (
+        ("8bfe637504be", "9ac3324039f4"), "0f0cc50fda53",
+        "statements have moved to another module",
+    ),
+    "suffice.gate.trees": (
+        ("e3b0c44298fc", "b8f653ce072f"), "b34fd514616e",
+        "statements have moved to another module",
+    ),
+    "suffice.gate.stuffing_filter": (
+        ("eddbb630b271",), "8c0414c80b5f",
+        "statements have moved to another module",
+    ),
+    "suffice.evaluation.retrieval": (
+        ("d555e237afab",), "5a147e54b21e",
+        "statements have moved to another module",
+    ),
+    "suffice.evaluation.retrieval_runs": (
+        ("e3b0c44298fc",), "94ccdee2bb83",
+        "statements have moved to another module",
+    ),
 }  # fmt: skip
 # Rules judge the answers in these runs, so that these changes may have moved them all the same.
 JUDGING = {"suffice.answering.clauses", "suffice.answering.converses", "suffice.answering.roles"}
@@ -393,7 +413,12 @@ def changed_since(commit: str, module: str, models: Collection[str] = ()) -> lis
     listed = _git("diff", "--name-only", "--no-renames", commit, "--", "src", "research")
     if listed is None:
         return None
-    needed = {path: name for name in needed_modules(module) if (path := _relative(name))}
+    reviewed = set(reviewed_since(commit, module))
+    needed = {
+        path: name
+        for name in needed_modules(module) - reviewed
+        if (path := _relative(name)) is not None
+    }
     paths = [path for path in listed.split("\n") if path in needed]
     changed = {
         needed[path]
@@ -401,9 +426,9 @@ def changed_since(commit: str, module: str, models: Collection[str] = ()) -> lis
         if old is None
         or parse_module(old) != parse_module((ROOT / path).read_text(encoding="utf-8"))
     }
-    changed.difference_update(reviewed_since(commit, module))
-    if len(changed) <= MAX_COMPARED:
-        changed &= _changed_at(commit)
+    known = changed & MOVED.get(module, set())
+    if 0 < len(changed - known) <= MAX_COMPARED:  # slow, as it reads every module
+        changed = known | changed & _changed_at(commit)
     own = module.rpartition(".")[0]
     loaded = [f"models/{name}" for name in _changed_models(commit, listed) if name in models]
     return sorted(changed, key=lambda name: (not name.startswith(own), name)) + loaded
