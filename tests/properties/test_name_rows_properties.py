@@ -74,7 +74,7 @@ def test_any_writes_lead_to_the_links_of_a_build_from_nothing(
         same(link_names(rows), name_links(held.values))
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(WRITES)
 def test_they_are_the_same_on_disk(writes: list[tuple[list[Document], list[str]]]) -> None:
     held: dict[str, Document] = {}
