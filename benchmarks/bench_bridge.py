@@ -56,10 +56,7 @@ CHARGED = (
 
 def measure_questions(data: Path) -> dict[str, float]:
     """Medians over questions: wall and processor milliseconds of each retriever."""
-    folder = data / "musique"
-    dataset = load(
-        "musique", questions=folder / "musique.json", corpus=folder / "musique_corpus.json"
-    )
+    dataset = load("musique", data / "musique")
     encoder = ENCODERS.get("wordllama")()
     held = list(dataset.documents())
     store = index_documents(held, encoder, None)
@@ -84,10 +81,7 @@ def measure_questions(data: Path) -> dict[str, float]:
 
 def measure_quality(data: Path) -> dict[str, float]:
     """The same for bridge-quality on one core."""
-    folder = data / "musique"
-    dataset = load(
-        "musique", questions=folder / "musique.json", corpus=folder / "musique_corpus.json"
-    )
+    dataset = load("musique", data / "musique")
     encoder = bge_small(threads=1)
     held = list(dataset.documents())
     store = index_documents(held, encoder, None)
@@ -158,8 +152,8 @@ def by_retriever(got: dict[str, float]) -> ResultTable:
     return ResultTable(
         f"One question over {passages:,.0f} passages",
         (
-            f"Medians of {ASKED} questions, five documents each, one core; in memory, unless stated; required of bridge: at "
-            f"most {LIMIT_MS} ms."
+            f"Medians of {ASKED} questions, five documents each, one core; in memory, unless "
+            f"stated; required of bridge: at most {LIMIT_MS} ms."
         ),
         ("retriever", "wall ms", "processor ms", "processor ms p95", "x hybrid"),
         tuple(rows),

@@ -73,11 +73,7 @@ def shuffled_passages(data: Path) -> list[Document]:
     passages = [
         replace(one, doc_id=f"{name}/{one.doc_id}")
         for name in SETS
-        for one in load(
-            name,
-            questions=data / name / f"{name}.json",
-            corpus=data / name / f"{name}_corpus.json",
-        ).documents()
+        for one in load(name, data / name).documents()
     ]
     random.Random(7).shuffle(passages)
     return passages

@@ -145,7 +145,7 @@ REVIEWED: dict[str, tuple[tuple[str, ...], str, str]] = {
         "the name of a preset is a gate",
     ),
     "suffice.answering.expand": (
-        ("723546ce56c9", "249a5da2926f"), "5dae4e6041d8",
+        ("723546ce56c9", "249a5da2926f"), "8379a0e73e9a",
         "what is no gate is refused, and a note says when p is the gate's own",
     ),
     "suffice.library": (

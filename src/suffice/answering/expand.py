@@ -138,16 +138,15 @@ def expand(
         expander.advance(going)
     expander.restore_best(runs)
     expander.drop_superfluous(runs)
-    if not choose:  # otherwise the gate has selected the documents
-        expander.gate = gate
-    # No rounds are left, so the last verdict is ANSWER or ABSTAIN.
     ended = [run for run in runs if run.stopped is not StopReason.ANSWER]
-    if expander.gate is not judge:
+    if choose or gate is judge:
+        ended = [run for run in ended if not run.decided]
+    else:  # nothing has selected the documents
+        expander.gate = gate
         for run in ended:
             run.note += "; p without the caution of a search"
-    expander.check(
-        [run for run in ended if not run.decided or expander.gate is not judge], rounds_left=0
-    )
+    # No rounds are left, so the last verdict is ANSWER or ABSTAIN.
+    expander.check(ended, rounds_left=0)
     return [run.completion() for run in runs]
 
 
