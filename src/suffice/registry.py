@@ -13,12 +13,22 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from suffice.errors import InputError, did_you_mean
+from suffice.errors import InputError, NotReadyError, did_you_mean
 from suffice.protocols import Encoder, Reranker, Retriever, Store
 
-__all__ = ["ENCODERS", "RERANKERS", "RETRIEVERS", "STORES", "Registry"]
+__all__ = [
+    "COMMANDS",
+    "ENCODERS",
+    "RERANKERS",
+    "RETRIEVERS",
+    "STORES",
+    "Registry",
+    "missing_package",
+]
 
 PLUGIN_GROUP = "suffice.plugins"
+# Packages beside this one in the repository, and their folders.
+PACKAGES = {"suffice-grade": "packages/suffice-grade", "suffice-research": "research"}
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -89,6 +99,14 @@ class Registry(Generic[T]):
         }
 
 
+def missing_package(what: str, package: str) -> NotReadyError:
+    """The error for something that a package beside this one provides."""
+    return NotReadyError(
+        f"{what} is part of {package}, which is not installed",
+        hint=f"in a clone of the repository, run: pip install ./{PACKAGES[package]}",
+    )
+
+
 def _is_folder(name: str) -> bool:
     try:
         return Path(name).is_dir()
@@ -100,3 +118,4 @@ RETRIEVERS: Registry[Retriever] = Registry("retriever")
 ENCODERS: Registry[Encoder] = Registry("encoder")
 RERANKERS: Registry[Reranker] = Registry("reranker")
 STORES: Registry[Store] = Registry("store")
+COMMANDS: Registry[None] = Registry("command")  # of `suffice`; "evaluate.x" is in that group

@@ -1,20 +1,28 @@
-"""The command line: every command with its example. A command lives in the module of its name."""
+"""The command line: every command with its example. A command lives in the module of its name.
+
+Other packages add commands as entry points: `command.reproduce`, or `command.evaluate.answers` for
+`suffice evaluate answers`.
+"""
 
 from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from suffice.cli import output
+from suffice.cli import evaluate, output
+from suffice.errors import SufficeError
+from suffice.registry import COMMANDS, missing_package
 
-COMMANDS = (
-    "demo build search check ask improve fit adapt judge grade evaluate reproduce report serve mcp "
-    "doctor"
+OWN = (
+    "demo build search check ask improve fit adapt judge grade evaluate report serve mcp doctor"
 ).split()
+# Commands of packages beside this one. Without its package, a command says how to install it.
+ELSEWHERE = {"reproduce": "suffice-research"}
 EXAMPLES = {
     "suffice": "suffice demo",
     "suffice demo": "suffice demo --out demo",
@@ -73,12 +81,42 @@ def options(
     output.settings["debug"] = debug
 
 
-for name in COMMANDS:
+for name in OWN:
     module = import_module(f"suffice.cli.{name}")
     if hasattr(module, "app"):
         app.add_typer(module.app, name=name)
     else:
         app.command(name)(getattr(module, name))
+
+
+def _plugin(name: str) -> Callable[..., None]:
+    """The function of another package's command; InputError or NotReadyError if there is none."""
+    if name not in COMMANDS.names():
+        raise missing_package(f"`suffice {name.replace('.', ' ')}`", ELSEWHERE[name])
+    return COMMANDS.get(name)
+
+
+def _failing(error: SufficeError) -> Callable[..., None]:
+    @output.command
+    def fail() -> None:
+        raise error
+
+    fail.__doc__ = f"Not available: {error}."
+    return fail
+
+
+def _add_plugins() -> None:
+    for name in dict.fromkeys([*ELSEWHERE, *COMMANDS.names()]):
+        group, _, last = name.rpartition(".")
+        to = evaluate.app if group == "evaluate" else app
+        try:
+            to.command(last)(_plugin(name))
+        except SufficeError as error:
+            anything = {"allow_extra_args": True, "ignore_unknown_options": True}
+            to.command(last, context_settings=anything)(_failing(error))
+
+
+_add_plugins()
 
 
 def _add_examples(group: typer.Typer, path: str) -> None:

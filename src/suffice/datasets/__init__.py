@@ -28,8 +28,8 @@ from suffice.datasets.dataset import Dataset, Summary, check_gold, describe
 from suffice.datasets.gold import Gold, GoldQuestion, Split, split
 from suffice.datasets.labels import Label, LabelledExamples, read_labels, to_examples
 from suffice.datasets.locate import DatasetFiles, HubFiles, fetch_public_files
-from suffice.errors import InputError, NotReadyError, did_you_mean
-from suffice.registry import Registry
+from suffice.errors import InputError, did_you_mean
+from suffice.registry import Registry, missing_package
 
 __all__ = [
     "COLLECTIONS",
@@ -114,8 +114,5 @@ def _plain(name: str) -> str:
 def make_collection(name: str, **options: Any) -> Dataset:
     """Generate a collection, for example `make_collection("controlled", seed=42)`."""
     if name == "controlled" and name not in COLLECTIONS.names():
-        raise NotReadyError(
-            "the collection 'controlled' is part of the research package, which is not installed",
-            hint="clone the repository and run: pip install ./research",
-        )
+        raise missing_package("the collection 'controlled'", "suffice-research")
     return COLLECTIONS.get(name)(**options)

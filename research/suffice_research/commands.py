@@ -1,7 +1,6 @@
-"""`suffice reproduce`: run a paper's study again, with the paper's figures beside ours.
+"""The commands that this package adds to `suffice`, by entry points `command.NAME`.
 
-Studies are plug-ins: entry points named `study.NAME` of the group `suffice.plugins`. The
-repository's `research` package has those of five papers.
+`suffice reproduce` runs a paper's study again, with the paper's figures beside ours.
 """
 
 from __future__ import annotations
