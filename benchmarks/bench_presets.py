@@ -55,8 +55,8 @@ def system(name: str, threads: int) -> Callable[[RetrievedQuestion], Any]:
         judge = minilm(threads=threads)
         return lambda case: judge.score(case.question.text, [hit["text"] for hit in case.hits])
     gate = Gate.load(preset=name)
-    if gate.encoders.reader is not None:
-        gate = replace(gate, encoders=replace(gate.encoders, reader=Reader(threads=threads)))
+    if gate.readers.reader is not None:
+        gate = replace(gate, readers=replace(gate.readers, reader=Reader(threads=threads)))
     return lambda case: gate.check(case.question.text, case.hits)
 
 

@@ -41,7 +41,7 @@ CHECK = {
 JSON, LINES = "application/json", "application/x-ndjson"
 BODIES: dict[str, tuple[Any, ...]] = {
     "POST /v1/check": (
-        {**CHECK, "others": [[HIT]], "explain": True, "rounds_left": 1},
+        {**CHECK, "explain": True, "rounds_left": 1},
         {**CHECK, "gate": "default", "graph": True},
     ),
     "POST /v1/search": (
@@ -282,7 +282,7 @@ def _batch_target(endpoint: str, client: ServiceClient) -> OpenTarget:
     """Mutates lines of a batch: the response starts before they are read, so each of its lines has
     its own status.
     """
-    line = {"question_id": "q1", "question": CHECK["question"], "hits": [HIT], "others": [[HIT]]}
+    line = {"question_id": "q1", "question": CHECK["question"], "hits": [HIT]}
     seeds = (
         Seed(
             "lines",

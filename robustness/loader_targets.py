@@ -154,7 +154,6 @@ LOG_RECORD = {
     "question_id": "q1",
     "question": "Who taught Ada?",
     "hits": [HIT, "Mary Somerville taught."],
-    "others": [[HIT]],
 }
 LOG_SEEDS = (
     _lines("log.jsonl", LOG_RECORD, {"question": "Who?", "hits": []}),
@@ -176,7 +175,7 @@ def _logs(folder: Path) -> Iterator[OpenTarget]:
             lines = batch_check.read_log_lines(file, bad)
         else:
             lines = batch_check.trec_log_lines(
-                [folder / "a.run"], folder / "topics.tsv", folder / "corpus.jsonl", bad
+                folder / "a.run", folder / "topics.tsv", folder / "corpus.jsonl", bad
             )
         job = batch_check.check_job(gate, skip_bad=bad.skip)
         checked = batch_check.BlockResult.of(job.do(list(lines), shipped_gate()))

@@ -158,10 +158,6 @@ def test_a_trec_run_is_checked_with_its_topics_and_corpus(gate: Path, tmp_path: 
         suffice("check", QUESTION, "--hits", tmp_path / "hits.json", "--gate", gate, "--json")
     )
     assert found == {"question_id": "q1", **alone}
-    with_others = lines(
-        suffice("check", *files, "--others", tmp_path / "run.txt", "--gate", gate, "--json")
-    )
-    assert with_others == [found]  # a gate that was fitted without other runs does not look at them
     with Library.build(tmp_path / "library", [Document(**one) for one in documents], encoder=None):
         pass
     for option in ("--store", "--library"):
@@ -178,7 +174,6 @@ def test_a_trec_run_is_checked_with_its_topics_and_corpus(gate: Path, tmp_path: 
         (["check"], "give a question with --hits"),
         (["check", "--hits", "x.json"], "needs the question"),
         (["check", "Who?", "--batch", "x.jsonl"], "bring their own questions"),
-        (["check", "--batch", "x.jsonl", "--others", "run.txt"], "goes with --run"),
         (["check", "Who?", "--hits", "nowhere.json"], "does not exist"),
         (["fit", "--out", "x"], "give one of --examples, --dataset or --benchmark"),
         (["fit", "--out", "x", "--examples", "nowhere.jsonl"], "does not exist"),

@@ -53,7 +53,6 @@ WRONG = [
     ("search library |  |", "give both a library and a question"),
     ("search library Who? --base-url http://127.0.0.1:1/v1", "--base-url needs --model"),
     ("check |  | --library library", "--library needs the question"),
-    ("check Who? --hits hits.json --others run.txt", "--others goes with --run"),
     ("check --batch labels.jsonl --corpus documents.jsonl", "--corpus goes with --run"),
     ("ask library Who? --prices -1,0", "expected two numbers of at least 0"),
     ("ask library Who? --prices nan,0", "expected two numbers of at least 0"),

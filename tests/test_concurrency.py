@@ -153,7 +153,7 @@ for number in range(2):
     child = os.fork()
     if not child:
         signal.alarm(200)                       # a child that waits for ever is killed, and told
-        gate.encoders.reader._read_window.cache_clear()      # or it would read nothing itself
+        gate.readers.reader._read_window.cache_clear()      # or it would read nothing itself
         same = [heard(question, library, gate) == alone[question] for question in QUESTIONS]
         os.close(hold)
         os.read(held, 1)                        # until the parent has closed the library and others have written to it

@@ -200,7 +200,7 @@ def test_the_reader_reads_the_hits_of_bridge_again(tmp_path: Path) -> None:
         bridge = lib.retriever("bridge", reranker="reader")
         assert bridge is lib.retriever("bridge", reranker="reader") is not lib.retriever("bridge")
         gate = Gate.load()
-        completion = lib.complete(question, gate, reranker=gate.encoders.reader)
+        completion = lib.complete(question, gate, reranker=gate.readers.reader)
         found = [hit.doc_id for hit in completion.hits]
         assert found == [hit.doc_id for hit in read][: len(found)], (
             "the gate only says when to stop"

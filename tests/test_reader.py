@@ -16,7 +16,7 @@ from tests.small_gate import few_trees
 from suffice.errors import DataError, NotReadyError
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.gate import reader as reader_module
-from suffice.gate.extraction import Encoders, featurize
+from suffice.gate.extraction import Readers, featurize
 from suffice.gate.features import READING, READING_HIT
 from suffice.gate.gate import SHIPPED_MODELS, Gate
 from suffice.gate.hits import normalize_hits
@@ -620,7 +620,7 @@ def test_lists_are_read_ahead_as_a_gate_reads_them(counting: CountingReader) -> 
     cached = CachedReader(counting)
     cached.read_all([LabelledQuestion(QUESTION, shared, set())], k=3)
     hits, words = normalize_hits(QUESTION, shared), WordTable.load()
-    featurize([hits], [parse_question(hits.question, words)], words, Encoders(reader=cached))
+    featurize([hits], [parse_question(hits.question, words)], words, Readers(reader=cached))
     assert counting.reads == 0
 
 

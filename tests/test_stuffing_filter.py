@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.gate.gate import Gate, open_encoders
+from suffice.gate.gate import Gate, open_readers
 from suffice.gate.gate_ref import GateRef, open_gate
 from suffice.gate.hits import MAX_PASSAGE_CHARS, normalize_hits
 from suffice.gate.model import BinaryClassifier
@@ -250,7 +250,7 @@ def test_any_gate_is_opened_as_hardened(standard, tmp_path):
 
 def test_no_gate_is_fitted_as_hardened():
     with pytest.raises(InputError, match="standard or as fast"):
-        open_encoders("hardened")
+        open_readers("hardened")
 
 
 def test_a_filter_is_kept_and_loaded(tmp_path, words):

@@ -26,10 +26,6 @@ from suffice.gate.features import (
     FEATURES,
     READING,
     READING_HIT,
-    RELEVANCE,
-    RELEVANCE_HIT,
-    SIMILARITY,
-    SIMILARITY_HIT,
 )
 from suffice.gate.policy import Costs
 from suffice.gate.stuffing_filter import SUPPORT_COLUMNS
@@ -96,7 +92,6 @@ LEVELS = {
     "absent": "For each name that no hit is about: is it missing evidence?",
     "question": "For the question alone: what does it ask for, and how many documents does it need?",
     "set": "For the whole set of hits.",
-    "beside": "For each hit, if runs of other retrievers are given.",
     "gate": "The inputs of the gate: the outputs of the models above, and the features of the whole set.",
 }
 
@@ -105,12 +100,6 @@ EXTRA_FEATURES = (
         "Only in the preset `standard`",
         "From the reader, a small transformer that reads the hits together (see `suffice.gate.reader`), and from the fast gate.",
         (*READING_HIT, *READING, *COUNTING),
-    ),
-    (
-        "Only in gates fitted with an encoder",
-        "From the encoder, and from a cross-encoder where one is given: "
-        "`Gate.fit(examples, encoder=..., reranker=...)`.",
-        (*SIMILARITY_HIT, *RELEVANCE_HIT, *SIMILARITY, *RELEVANCE),
     ),
 )
 

@@ -8,5 +8,5 @@ models.
 __all__ = ["CACHING_STUDIES", "SLOW_STUDIES", "STUDY_NAMES"]
 
 STUDY_NAMES = ("magaf", "frames", "multi-meta-rag", "grade", "par-rag")
-SLOW_STUDIES = ("frames", "multi-meta-rag", "grade")  # with a slow part: --quality
+SLOW_STUDIES = ("multi-meta-rag", "grade")  # with a slow part: --quality
 CACHING_STUDIES = ("multi-meta-rag", "par-rag")  # cache vectors, scores or gates: --cache

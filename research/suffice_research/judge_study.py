@@ -152,7 +152,7 @@ def _gate_with(readings: Path, lists: Sequence[JudgedList], say: ProgressLog) ->
     gate = Gate.load()
     reader = CachedReader(Reader(threads=1), readings, progress=say.progress)
     reader.read_all((to_labelled_question(one.case) for one in lists), k=gate.card["k"])
-    return replace(gate, encoders=replace(gate.encoders, reader=reader))
+    return replace(gate, readers=replace(gate.readers, reader=reader))
 
 
 # ---- the gate's output

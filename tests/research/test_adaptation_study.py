@@ -29,7 +29,7 @@ def lists(gate: Gate) -> TrainingSet:
     for one in sample_questions(90):
         complete = {hit["doc_id"] for hit in one.hits} >= set(one.needed or ())
         examples.append(LabelledQuestion(one.question, one.hits, complete=complete))
-    return build_training_set(examples, gate.words, gate.encoders, k=10, min_examples=1)
+    return build_training_set(examples, gate.words, gate.readers, k=10, min_examples=1)
 
 
 def test_labelled_lists_are_never_judged(

@@ -147,16 +147,6 @@ def test_cases_of_a_collection_hold_what_was_retrieved() -> None:
         assert short.deeper[:2] == short.evidence.hits
         assert set(short.gold_titles) == short.gold.doc_ids
         assert all(hit.doc_id in short.evidence.documents for hit in short.deeper)
-    with_others = retrieve_dataset(
-        controlled_collection(documents=120),
-        ["bm25"],
-        [2],
-        other_retrievers=["tfidf", "bm25"],
-        limit=3,
-    ).questions("bm25", 2)
-    assert [[one.hits for one in case.others] for case in with_others] == [
-        [case.evidence.hits] for case in found.questions("tfidf", 2)[:3]
-    ]
     labelled = to_labelled_question(found.questions("bm25", 4)[0])
     assert labelled.needed == found.questions("bm25", 4)[0].gold.doc_ids
 

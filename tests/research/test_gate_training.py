@@ -16,7 +16,7 @@ from suffice.datasets.dataset import Dataset
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.study import Study
-from suffice.gate.extraction import Encoders
+from suffice.gate.extraction import Readers
 from suffice.gate.gate import Gate
 from suffice_research.controlled import controlled_collection
 from suffice_research.training import cases, fast_study
@@ -126,7 +126,7 @@ def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
 def test_a_gate_without_a_set_is_one_that_never_saw_it() -> None:
     drawn, gate = east()
     west = draw_lists(collected(), lists=1)[100:120]
-    gates = GatesOfSets({"east": drawn, "west": west}, Encoders(), "fast")
+    gates = GatesOfSets({"east": drawn, "west": west}, Readers(), "fast")
     cases = gate_inputs(west)
     expected = gate.probabilities(cases)
     assert gates.without("west").probabilities(cases).tolist() == expected.tolist()

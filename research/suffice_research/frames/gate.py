@@ -11,11 +11,8 @@ row shows what it would gain from knowing the labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +21,13 @@ import numpy.typing as npt
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
 from suffice.gate.calibration import Platt
-from suffice.gate.extraction import Encoders
+from suffice.gate.extraction import NO_READERS
 from suffice.gate.features import Feature
+from suffice.gate.gate import FAST
 from suffice.gate.question import QuestionModel, WordTable, parse_question
 from suffice.gate.training import build_training_set
-from suffice.protocols import Encoder, Progress
-from suffice.registry import ENCODERS, RETRIEVERS
-from suffice_research.embedding_cache import CachedEncoder
+from suffice.protocols import Progress
+from suffice.registry import RETRIEVERS
 from suffice_research.frames.prediction import (
     MODELS,
     FoldPredictions,
@@ -50,7 +47,6 @@ __all__ = [
     "ExpansionResult",
     "GateOutput",
     "PredictedLabels",
-    "encoder_preset",
     "expansions",
     "gate_on_folds",
     "guessed_rows",
@@ -154,13 +150,12 @@ def gate_on_folds(
     searched: SearchResults,
     folds: Folds,
     *,
-    encoder: Encoder | None = None,
     progress: Progress | None = None,
 ) -> GateOutput:
     """Judge each fold with a gate that was fitted on the others, as with `Gate.fit`."""
-    from suffice.gate.gate import FAST, Gate
+    from suffice.gate.gate import Gate
 
-    cases, preset = searched.cases(), "fast" if encoder is None else "quality"
+    cases = searched.cases()
     verdicts: dict[int, Verdict] = {}
     for done, (rest, held_out) in enumerate(folds, start=1):
         gate = Gate.fit(
@@ -168,18 +163,17 @@ def gate_on_folds(
             seed=searched.seed,
             policy="cost",
             preset=FAST,
-            encoder=encoder,
         )
         checked = gate.check_batch(
             [(cases[at].question.text, cases[at].evidence) for at in held_out]
         )
         verdicts |= dict(zip(held_out.tolist(), checked, strict=True))
         if progress is not None:
-            progress(f"fitting the gate, {preset}", done, len(folds))
+            progress("fitting the gate", done, len(folds))
     ordered = [verdicts[at] for at in range(len(cases))]
     p = [one.p_complete for one in ordered]
     return GateOutput(
-        FoldPredictions(GATE, preset, Predictions(complete_of(cases).astype(float), p)), ordered
+        FoldPredictions(GATE, FAST, Predictions(complete_of(cases).astype(float), p)), ordered
     )
 
 
@@ -187,7 +181,6 @@ def informed_gate_on_folds(
     searched: SearchResults,
     folds: Folds,
     *,
-    encoder: Encoder | None = None,
     progress: Progress | None = None,
 ) -> FoldPredictions:
     """The gate's model on the same folds, given the reasoning labels as the paper's predictor is:
@@ -195,15 +188,11 @@ def informed_gate_on_folds(
 
     No gate in use knows them. They are additional feature columns and change nothing else.
     """
-    cases, preset, words = (
-        searched.cases(),
-        "fast" if encoder is None else "quality",
-        WordTable.load(),
-    )
+    cases, words = searched.cases(), WordTable.load()
     training_set = build_training_set(
         [to_labelled_question(case) for case in cases],
         words,
-        Encoders(encoder),
+        NO_READERS,
         k=None,
         min_examples=1,
     )
@@ -222,8 +211,8 @@ def informed_gate_on_folds(
         scale = Platt.fit(model.log_odds_at_fit, learned.complete)
         p[np.sort(held_out)] = scale.apply(model.log_odds(model.describe(judged.batch).table))
         if progress is not None:
-            progress(f"fitting the gate told the labels, {preset}", done, len(folds))
-    return FoldPredictions(GATE_TOLD, preset, Predictions(complete_of(cases).astype(float), p))
+            progress("fitting the gate told the labels", done, len(folds))
+    return FoldPredictions(GATE_TOLD, FAST, Predictions(complete_of(cases).astype(float), p))
 
 
 def _given(cases: Sequence[RetrievedQuestion]) -> Floats:
@@ -239,13 +228,6 @@ LABELS = tuple(
     Feature("query", f"given_{name}", f"Given: {name}.")
     for name in (*REASONING, "number of labels")
 )
-
-
-@contextmanager
-def encoder_preset(progress: Progress | None = None) -> Iterator[Encoder]:
-    """A better encoder, which encodes every title and question once."""
-    with TemporaryDirectory() as folder:
-        yield CachedEncoder(ENCODERS.get("bge-small-en-v1.5")(), Path(folder), progress=progress)
 
 
 # ---- one expansion

@@ -21,7 +21,6 @@ from suffice_research.frames import published as paper
 from suffice_research.frames import retrieval, tables
 from suffice_research.frames.findings import findings, summary
 from suffice_research.frames.gate import (
-    encoder_preset,
     expansions,
     gate_on_folds,
     guessed_rows,
@@ -69,13 +68,11 @@ def study(
     *,
     seed: int | None = None,
     data: Path | None = None,
-    quality: bool = False,
     progress: Progress | None = None,
 ) -> Study:
     """The whole study.
 
-    `data`: test.tsv, its folder, or the folder of all data sets. `quality`: also run the gate's
-    slow preset.
+    `data`: test.tsv, its folder, or the folder of all data sets.
     """
     seed = SEED if seed is None else seed
     path = _test_file(data)
@@ -83,7 +80,7 @@ def study(
     clock = StageTimer()
     with clock("search"):
         searched = retrieval.search(load("frames", path), seed=seed, progress=progress)
-    found = _predicted(searched, clock, quality=quality, progress=progress)
+    found = _predicted(searched, clock, progress=progress)
     with clock("tables"):
         sections, findings = _sections(searched, found), summary(searched, found)
     return Study(
@@ -95,7 +92,6 @@ def study(
             "depths": list(KS),
             "retrievers": list(NAMES),
             "folds": FOLDS,
-            "quality": quality,
         },
         data={path.name: sha256_of(path)},
         sections=sections,
@@ -118,7 +114,7 @@ def _test_file(data: Path | None) -> Path:
 
 
 def _predicted(
-    searched: SearchResults, clock: StageTimer, *, quality: bool, progress: Progress | None
+    searched: SearchResults, clock: StageTimer, *, progress: Progress | None
 ) -> FramesResults:
     cases = searched.cases()
     folds = folds_of([case.question.text for case in cases], complete_of(cases), searched.seed)
@@ -128,15 +124,9 @@ def _predicted(
     with clock("guesses"):
         guesses = predict_labels(searched, folds)
         guessed = guessed_rows(searched, folds, guesses)
-    with clock("gate, fast"):
+    with clock("gate"):
         gates = [gate_on_folds(searched, folds, progress=progress)]
         given = [informed_gate_on_folds(searched, folds, progress=progress)]
-    if quality:
-        with clock("gate, quality"), encoder_preset(progress) as encoder:
-            gates.append(gate_on_folds(searched, folds, encoder=encoder, progress=progress))
-            given.append(
-                informed_gate_on_folds(searched, folds, encoder=encoder, progress=progress)
-            )
     with clock("expansion"):
         expanded = expansions(searched, gates[0].verdicts)
     return FramesResults(rows, guessed, parts, shares, guesses, gates, given, expanded)

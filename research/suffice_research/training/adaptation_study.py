@@ -621,10 +621,10 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     reader = CachedReader(Reader(), args.readings, progress=say.progress)
     examples = {name: [yes_or_no(one) for one in lists] for name, (_, lists) in domains.items()}
     reader.read_all([one for some in examples.values() for one in some], k=gate.card["k"])
-    encoders, started, found = replace(gate.encoders, reader=reader), time.perf_counter(), []
+    readers, started, found = replace(gate.readers, reader=reader), time.perf_counter(), []
     for name, (seen, _) in domains.items():
         lists = build_training_set(
-            examples[name], gate.words, encoders, k=gate.card["k"], min_examples=1
+            examples[name], gate.words, readers, k=gate.card["k"], min_examples=1
         )
         one = measure(gate, name, seen, lists, draws=args.draws, seed=args.seed)
         if one.p:

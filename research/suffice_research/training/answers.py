@@ -201,7 +201,7 @@ _OPENED: list[tuple[Reader, Gate]] = []
 def _open(folder: Path, readings: Path | None) -> None:
     reader = KeptReader(folder, readings) if readings else Reader(folder, threads=1)
     gate = Gate.load()
-    _OPENED.append((reader, replace(gate, encoders=replace(gate.encoders, reader=reader))))
+    _OPENED.append((reader, replace(gate, readers=replace(gate.readers, reader=reader))))
 
 
 def _read(one: AnsweredList) -> AnsweredList:

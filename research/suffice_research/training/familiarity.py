@@ -28,8 +28,8 @@ from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table
-from suffice.gate.extraction import Encoders
-from suffice.gate.gate import FAST, STANDARD, Gate, open_encoders
+from suffice.gate.extraction import Readers
+from suffice.gate.gate import FAST, STANDARD, Gate, open_readers
 from suffice.gate.policy import PolicyRule
 from suffice.gate.question import WordTable
 from suffice.gate.reader import Reader
@@ -106,14 +106,14 @@ class GatesOfSets:
     """The shipped recipe over these data sets or all but one; features are computed once."""
 
     def __init__(
-        self, training: Mapping[str, Sequence[RetrievedQuestion]], encoders: Encoders, preset: str
+        self, training: Mapping[str, Sequence[RetrievedQuestion]], readers: Readers, preset: str
     ) -> None:
-        self._encoders, self._words = encoders, WordTable.load()
-        self._card = {"preset": preset, **encoders.names}
+        self._readers, self._words = readers, WordTable.load()
+        self._card = {"preset": preset, **readers.names}
         examples = [to_labelled_question(one) for lists in training.values() for one in lists]
         sets = [name for name, lists in training.items() for _ in lists]
         self._built = build_training_set(
-            examples, self._words, encoders, k=max(KS), min_examples=MIN_TO_FIT, data_sets=sets
+            examples, self._words, readers, k=max(KS), min_examples=MIN_TO_FIT, data_sets=sets
         )
         self._sets = np.array(sets)
 
@@ -121,7 +121,7 @@ class GatesOfSets:
         rest = self._built.where(self._sets != name) if name is not None else self._built
         options: Any = {"k": max(KS), "seed": SEED, "card": self._card}
         fitted = fit_gate(rest, self._words, PolicyRule("f1"), **options)
-        return Gate(self._words, *fitted, self._encoders)
+        return Gate(self._words, *fitted, self._readers)
 
 
 # ---- the study
@@ -257,7 +257,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
             say(str(found[-1]))
 
     started = time.perf_counter()
-    gates = GatesOfSets(training, open_encoders(args.preset, reader=reader, fast=fast), args.preset)
+    gates = GatesOfSets(training, open_readers(args.preset, reader=reader, fast=fast), args.preset)
     for name in left_out:
         measure(gates.without(name), name, LEFT_OUT, judged[name])
     gate = gates.without()

@@ -110,8 +110,8 @@ def fast_of_learned(data: GateData, *, questions: int, seed: int = SEED) -> Fast
 
 def shipped(gate: Gate, reader: Reader) -> Gate:
     """The standard gate with the shipped reader and fast gate, which is trained on more data."""
-    encoders = replace(gate.encoders, reader=reader, fast=FastGate.open())
-    return replace(gate, encoders=encoders, card={**gate.card, **encoders.names})
+    readers = replace(gate.readers, reader=reader, fast=FastGate.open())
+    return replace(gate, readers=readers, card={**gate.card, **readers.names})
 
 
 def read_ahead(reader: CachedReader | None, *lists: Sequence[RetrievedQuestion]) -> None:

@@ -407,7 +407,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     read_ahead(reader, *titled.values(), *untitled.values(), *folds.values())
     fast = fast_of_learned(data, questions=QUESTIONS[FAST])
     gate = Gate.load()
-    gate = replace(gate, encoders=replace(gate.encoders, reader=reader, fast=fast))
+    gate = replace(gate, readers=replace(gate.readers, reader=reader, fast=fast))
     compared = [compare_lists(gate, one, tables[one.name], models) for one in lists]
 
     def judge(cases: Sequence[RetrievedQuestion]) -> Predictions:

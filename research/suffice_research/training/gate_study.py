@@ -243,8 +243,8 @@ def _judge_shipped(material: Material, lists: JudgedLists, say: Say) -> _Shipped
     found = Predictions(complete, [one.p_complete for one in verdicts])
     answered = np.array([one.action is Action.ANSWER for one in verdicts], dtype=float)
     others: dict[str, Floats] = {}
-    if gate.encoders.reader is not None:
-        others["the reader alone"] = sigmoid(_read_complete(gate, gate.encoders.reader, cases))
+    if gate.readers.reader is not None:
+        others["the reader alone"] = sigmoid(_read_complete(gate, gate.readers.reader, cases))
     if material.reranker is not None:
         figures = sigmoid(cross_encoder_figures(cases, material.reranker))
         others |= {name: figures[:, at] for at, (name, _) in enumerate(CROSS_ENCODED)}

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
-from suffice.gate.extraction import NO_ENCODERS
+from suffice.gate.extraction import NO_READERS
 from suffice.gate.hits import normalize_hits
 from suffice.gate.model import HIT_LEAVES, HIT_TREES, BinaryClassifier
 from suffice.gate.question import WordTable
@@ -69,10 +69,9 @@ def hit_rows(
     training_set = build_training_set(
         [*examples, *(one.example for one in made)],
         words,
-        NO_ENCODERS,
+        NO_READERS,
         k=max(KS),
         min_examples=1,
-        others=False,
     )
     ids = [[hit.doc_id for hit in one.evidence.hits] for one in training_set.batch.hits]
     put = [frozenset[str]()] * len(examples) + [one.put for one in made]

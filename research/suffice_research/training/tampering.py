@@ -109,7 +109,6 @@ def _tamper_one(
             documents={one.doc_id: one for one in docs},
             needed=_title_matches(taken, needed, example.needed or ()),
             hits_after=None,
-            others=(),
         )
 
     return [

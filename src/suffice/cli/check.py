@@ -54,7 +54,6 @@ def check(
         Path | None, Option(help="JSON Lines with question and hits; - reads stdin.")
     ] = None,
     run: Annotated[Path | None, Option(help="A TREC run; needs --queries and --corpus.")] = None,
-    others: Annotated[list[Path] | None, Option(help="Runs of other retrievers.")] = None,
     queries: Annotated[Path | None, Option(help="The run's questions: id, tab, question.")] = None,
     corpus: Annotated[Path | None, Option(help="The run's documents: JSON Lines.")] = None,
     store: opt.StoreAddress = None,
@@ -81,9 +80,9 @@ def check(
     if sum(given is not None for given in (single, batch, run)) != 1:
         message = "give a question with --hits or --library, or give --batch or --run"
         raise InputError(message, hint=COMMAND_EXAMPLE)
-    of_run = {"--others": others, "--queries": queries, "--corpus": corpus, "--store": store}
+    of_run = {"--queries": queries, "--corpus": corpus, "--store": store}
     if run is None and (name := next((name for name in of_run if of_run[name]), None)):
-        hint = "leave it out; a batch has its texts, and hits of other retrievers as 'others'"
+        hint = "leave it out: a batch has its texts"
         raise InputError(f"{name} goes with --run", hint=hint)
     spec = judge_spec(judge, judge_limit, judge_cache)
     if single is not None:
@@ -109,7 +108,7 @@ def check(
     job = batch_check.check_job(GateRef.named(gate, preset), **options)
     quiet = not sys.stderr.isatty() or sys.stdout.isatty()  # no bar between the verdicts
     with (
-        _open_run([run, *(others or [])], queries, corpus, store, bad)
+        _open_run(run, queries, corpus, store, bad)
         if run is not None
         else nullcontext(_read_batch(batch, bad)) as lines,
         open_executor(scheduler, checkpoint) as executor,
@@ -123,7 +122,7 @@ def check(
 
 @contextmanager
 def _open_run(
-    runs: list[Path], queries: Path | None, corpus: Path | None, store: str | None, bad: BadRecords
+    run: Path, queries: Path | None, corpus: Path | None, store: str | None, bad: BadRecords
 ) -> Iterator[Iterator[Line]]:
     """The questions of a TREC run with their hits, whose texts are in a corpus or a library."""
     from suffice.evaluation.batch_check import trec_log_lines
@@ -133,7 +132,7 @@ def _open_run(
         raise InputError(message, hint="add --queries topics.tsv --corpus corpus.jsonl")
     with open_library(store) if store else nullcontext() as library:
         documents: Any = corpus or (library and library.store)
-        yield trec_log_lines(runs, queries, documents, bad)
+        yield trec_log_lines(run, queries, documents, bad)
 
 
 def _read_batch(path: Path | None, bad: BadRecords) -> Iterator[Line]:

@@ -17,7 +17,6 @@ from suffice.cli.loaders import DataSource
 from suffice.cli.output import (
     NOT_BETTER,
     command,
-    parse_list,
     print_json,
     progress_bar,
     say,
@@ -57,7 +56,6 @@ def fit(
     retriever: opt.RetrieverName = "bm25",
     k: opt.HitCount = 10,
     encoder: opt.EncoderName = "wordllama",
-    others: opt.OtherRetrievers = None,
     preset: opt.Preset = "standard",
     policy: opt.PolicyName = "f1",
     alpha: opt.Alpha = 0.1,
@@ -82,7 +80,7 @@ def fit(
     from suffice.evaluation import gate_evaluation as experiment
     from suffice.evaluation.benchmark_files import benchmark_questions
     from suffice.evaluation.searching import retrieve_dataset, to_labelled_question
-    from suffice.gate.gate import GATE_KIND, open_encoders
+    from suffice.gate.gate import GATE_KIND, open_readers
     from suffice.storage import BadRecords, check_replaceable
 
     if sum(given is not None for given in (examples, dataset, benchmark)) != 1:
@@ -99,12 +97,11 @@ def fit(
     choice = experiment.PolicyChoice(policy, alpha, delta, experiment.parse_costs(costs))
     experiment.require_fit_extra()
     check_replaceable(out, kind=GATE_KIND)  # before the work
-    open_encoders(preset)  # what is missing is reported before the work
+    open_readers(preset)  # what is missing is reported before the work
     bad = BadRecords(skip=skip_bad)
     real = None if labels is None else _RealLabels.read(labels, benchmark, preset, k, bad)
     with progress_bar(quiet=json) as progress:
         options: dict[str, Any] = {
-            "other_retrievers": parse_list(others),
             "encoder": encoder,
             "limit": limit,
             "progress": progress,
@@ -230,8 +227,7 @@ def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQues
         question: Any = value.get("question")
         hits: Any = value.get("hits")
         gold: Any = value.get("gold", value.get("needed"))
-        kind, hops, titles, others = map(value.get, ("kind", "hops", "titles", "others"))
-        others = others if isinstance(others, list) else []
+        kind, hops, titles = map(value.get, ("kind", "hops", "titles"))
         try:
             normalize_hits(question, hits, k=k)
             if not question.strip() or not _is_list_of_ids(gold):
@@ -249,7 +245,6 @@ def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQues
             titles=titles if isinstance(titles, dict) else {},
             kind=kind if isinstance(kind, str) else None,
             hops=float(hops) if isinstance(hops, int | float) else None,
-            others=[run for run in others if isinstance(run, list)],
         )
 
 

@@ -69,9 +69,6 @@ RankerFolder = Annotated[Path | None, Option(help="bridge: a ranker made by `fit
 RerankerName = Annotated[
     str | None, Option(help="bridge: 'reader' reads the first hits again; slower.")
 ]
-OtherRetrievers = Annotated[
-    str | None, Option(help="Retrievers whose agreement is a feature: a,b.")
-]
 MetadataFilter = Annotated[str | None, Option(help=f"{FILTER_EXAMPLE}; 'auto' reads the question.")]
 Today = Annotated[str | None, Option(help='The date that "yesterday" refers to.')]
 HitCount = Annotated[int, Option(min=1, help="How many hits the gate sees.")]

@@ -280,7 +280,7 @@ class _Adapting:
 
     def gate(self, labels: TrainingSet) -> Gate:
         old = self.old
-        return Gate(old.words, *self.fit(labels), old.encoders, old.stuffing_filter)
+        return Gate(old.words, *self.fit(labels), old.readers, old.stuffing_filter)
 
 
 def _read(
@@ -293,12 +293,11 @@ def _read(
             hint=f"label {MIN_LABELS - len(examples)} more; the same question with the same hits "
             "counts once",
         )
-    encoders = gate.encoders
-    if encoders.reader is not None:
-        reader = CachedReader(encoders.reader, progress=progress, total=len(examples))
-        encoders = replace(encoders, reader=reader)
-    options: Any = {"k": gate.card["k"], "others": bool(gate.card.get("others"))}
-    return build_training_set(examples, gate.words, encoders, min_examples=MIN_LABELS, **options)
+    readers, k = gate.readers, gate.card["k"]
+    if readers.reader is not None:
+        reader = CachedReader(readers.reader, progress=progress, total=len(examples))
+        readers = replace(readers, reader=reader)
+    return build_training_set(examples, gate.words, readers, k=k, min_examples=MIN_LABELS)
 
 
 def _check_labels(labels: TrainingSet) -> None:

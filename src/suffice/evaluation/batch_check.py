@@ -50,24 +50,22 @@ def read_log_lines(path: Path, bad: BadRecords) -> Iterator[Line]:
 
 
 def trec_log_lines(
-    runs: Sequence[Path], queries: Path, corpus: Path | Store, bad: BadRecords
+    run: Path, queries: Path, corpus: Path | Store, bad: BadRecords
 ) -> Iterator[Line]:
-    """The first run's questions in order, with its hits; the other runs' hits are `others`.
+    """The run's questions in order, with its hits.
 
     The documents come from a file, or from the store that was searched.
     """
-    run, *others = [readable_file(one) for one in runs]
+    run = readable_file(run)
     texts = load_topics(readable_file(queries), bad)
-    # Read the runs twice and keep only retrieved documents: a corpus may be very large.
-    lists = (load_run_hits(one, BadRecords(skip=True)) for one in (run, *others))
-    found = {hit.doc_id for one in lists for _, hits in one for hit in hits}
+    # Read the run twice and keep only retrieved documents: a corpus may be very large.
+    found = {hit.doc_id for _, hits in load_run_hits(run, BadRecords(skip=True)) for hit in hits}
     every: Iterable[Document | None]
     if isinstance(corpus, Path):
         place, every = str(corpus), load_documents(readable_file(corpus), bad)
     else:
         place, every = "the store", corpus.get(sorted(found))
     documents = {one.doc_id: one for one in every if one is not None and one.doc_id in found}
-    known = [dict(load_run_hits(other, bad)) for other in others]
     for question_id, hits in load_run_hits(run, bad):
         where = f"{run}: question {question_id!r}"
         if question_id not in texts:
@@ -78,10 +76,9 @@ def trec_log_lines(
         if lost is not None:
             hint = "pass --skip-bad to judge it without text"
             bad.report(InputError(f"{run}: document {lost!r} is not in {place}", hint=hint))
-        each = (hits, *(other.get(question_id, ()) for other in known))
-        ranked = [[_hit_record(hit, documents.get(hit.doc_id)) for hit in one] for one in each]
-        record = {"question_id": question_id, "question": texts[question_id]}
-        yield Line(json.dumps({**record, "hits": ranked[0], "others": ranked[1:]}), where)
+        ranked = [_hit_record(hit, documents.get(hit.doc_id)) for hit in hits]
+        record = {"question_id": question_id, "question": texts[question_id], "hits": ranked}
+        yield Line(json.dumps(record), where)
 
 
 def _hit_record(hit: Hit, document: Document | None) -> dict[str, Any]:
@@ -148,7 +145,6 @@ class _LogQuestion:
     question_id: str | None
     question: str
     hits: list[Any]
-    others: list[Any]  # hits of other retrievers, one list each
 
 
 def _check_block(
@@ -183,26 +179,23 @@ def _parse_line(line: Line, k: int | None, bad: BadRecords) -> list[_LogQuestion
         return reject(f"not valid JSON: {error}", f"one object a line, like {EXAMPLE}")
     record = record if isinstance(record, dict) else {}
     question, hits = record.get("question"), record.get("hits")
-    question_id, others = record.get("question_id"), record.get("others", [])
+    question_id = record.get("question_id")
     if not isinstance(question, str) or not question.strip() or not isinstance(hits, list):
         return reject("expected a 'question' text and a list of 'hits'", f"like {EXAMPLE}")
-    if not isinstance(others, list) or not all(isinstance(one, list) for one in others):
-        return reject("'others' must be a list of lists of hits", "one list a retriever")
     name = None if question_id is None else str(question_id)
-    return [_LogQuestion(line.where, name, question, hits[:k], others)]
+    return [_LogQuestion(line.where, name, question, hits[:k])]
 
 
 def _verdicts(
     gate: Gate, questions: Sequence[_LogQuestion], rounds_left: int, bad: BadRecords
 ) -> Iterator[tuple[_LogQuestion, Verdict]]:
     try:
-        pairs = [(one.question, one.hits, one.others) for one in questions]
+        pairs = [(one.question, one.hits) for one in questions]
         yield from zip(questions, gate.check_batch(pairs, rounds_left=rounds_left), strict=True)
     except InputError:
         for one in questions:
-            options: Any = {"others": one.others, "rounds_left": rounds_left}
             try:
-                yield one, gate.check(one.question, one.hits, **options)
+                yield one, gate.check(one.question, one.hits, rounds_left=rounds_left)
             except InputError as error:
                 hint = error.hint or f"like {EXAMPLE}"
                 bad.report(InputError(f"{one.where}: {error}", hint=hint))

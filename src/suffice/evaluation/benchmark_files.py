@@ -32,7 +32,7 @@ from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Progress
 from suffice.storage import BadRecords, Record, read_json_records, write_atomically
 from suffice.storage.fields import required_text
-from suffice.types import DocId, Document, Evidence, Hit, QuestionId
+from suffice.types import DocId, Document, Hit, QuestionId
 
 __all__ = [
     "audit_benchmark",
@@ -97,7 +97,6 @@ def benchmark_questions(
     k: int,
     *,
     twins: bool = True,
-    other_retrievers: Sequence[str] = (),
     encoder: str = "wordllama",
     limit: int | None = None,
     progress: Progress | None = None,
@@ -108,7 +107,6 @@ def benchmark_questions(
         dataset,
         [retriever],
         [k],
-        other_retrievers=other_retrievers,
         encoder=encoder,
         progress=progress,
     )
@@ -148,14 +146,12 @@ def _twin_question(
     after = without(one.hits_after or one.hits)
     documents = {name: it for name, it in one.documents.items() if name != missing}
     documents |= {} if copy is None else {copy.doc_id: copy}
-    others = [replace(it, hits=without(it.hits)) for it in one.others if isinstance(it, Evidence)]
     return replace(
         one,
         hits=after[:k],
         hits_after=after,
         needed=frozenset(one.needed or ()) | {missing},
         documents=documents,
-        others=tuple(others),
     )
 
 

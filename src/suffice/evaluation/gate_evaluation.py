@@ -27,8 +27,9 @@ from suffice.evaluation.searching import (
     retrieve_dataset,
     to_labelled_question,
 )
-from suffice.gate.gate import STANDARD, open_encoders
+from suffice.gate.gate import STANDARD, open_readers
 from suffice.gate.gate_ref import DEFAULT, GateRef, open_gate
+from suffice.gate.hits import Pair
 from suffice.gate.policy import Costs
 from suffice.gate.training import LabelledQuestion
 from suffice.jobs import Job, JobRunner, run_in_process, split_into_blocks
@@ -120,7 +121,7 @@ def gate_fitter(
     """`Gate.fit` with everything but the questions. A list in several folds is read once."""
     from suffice.gate.gate import Gate
 
-    reader = open_encoders(preset).reader
+    reader = open_readers(preset).reader
     if reader is not None:
         reader = CachedReader(reader, progress=progress, total=total)
     options = {"preset": preset, "reader": reader, **choice.options}
@@ -128,7 +129,7 @@ def gate_fitter(
     def fit(questions: Sequence[LabelledQuestion]) -> Gate:
         gate = Gate.fit(questions, seed=seed, k=k, **options)
         # The gate in use must not keep the cache.
-        return replace(gate, encoders=open_encoders(preset))
+        return replace(gate, readers=open_readers(preset))
 
     return fit
 
@@ -188,7 +189,6 @@ class GateSettings:
     k: int = 10
     gate: str = DEFAULT  # "default", a saved gate's path, or "fitted" on the other folds
     preset: str = STANDARD
-    other_retrievers: tuple[str, ...] = ()  # retrievers whose hits the gate also sees
     folds: int = 5
     choice: PolicyChoice = PolicyChoice()
     baselines: bool = True  # those of the research package, if installed
@@ -222,9 +222,15 @@ def evaluate_gate(
             raise InputError("a judge goes with a gate that exists, not one of folds", hint=hint)
         opened = open_judged(opened)
     started = time.perf_counter()
-    options: Any = {"other_retrievers": settings.other_retrievers, "encoder": settings.encoder}
-    options |= {"limit": settings.limit, "progress": progress, "job_runner": job_runner}
-    retrieved = retrieve_dataset(dataset, [settings.retriever], [settings.k], **options)
+    retrieved = retrieve_dataset(
+        dataset,
+        [settings.retriever],
+        [settings.k],
+        encoder=settings.encoder,
+        limit=settings.limit,
+        progress=progress,
+        job_runner=job_runner,
+    )
     questions = retrieved.questions(settings.retriever, settings.k)
     searched = time.perf_counter()
     texts = [one.question.text for one in questions]
@@ -247,7 +253,6 @@ def evaluate_gate(
     finished = time.perf_counter()
     chosen = {
         "preset": opened.preset if opened else settings.preset,
-        "beside": list(settings.other_retrievers),
         "folds": settings.folds,
         "encoder": settings.encoder,
         "limit": settings.limit,
@@ -300,9 +305,9 @@ class GateResults:
     policy: str
 
 
-def gate_inputs(questions: Sequence[RetrievedQuestion]) -> list[tuple[str, Any, Any]]:
-    """Question, hits and other retrievers' hits, as input for a gate."""
-    return [(one.question.text, one.evidence, one.others) for one in questions]
+def gate_inputs(questions: Sequence[RetrievedQuestion]) -> list[Pair]:
+    """Question and hits, as input for a gate."""
+    return [(one.question.text, one.evidence) for one in questions]
 
 
 def run_gate(

@@ -277,12 +277,12 @@ class _Loop:
 
     def _with_cached_reader(self, gate: Gate) -> Gate:
         """The gate with a cached reader: both gates read the same lists, so each is read once."""
-        reader = gate.encoders.reader
+        reader = gate.readers.reader
         if reader is None:
             return gate
         if self._reader is None:
             self._reader = CachedReader(reader)
-        return replace(gate, encoders=replace(gate.encoders, reader=self._reader))
+        return replace(gate, readers=replace(gate.readers, reader=self._reader))
 
     @cached_property
     def corpus_digest(self) -> str:

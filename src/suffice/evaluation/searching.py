@@ -224,7 +224,6 @@ class RetrievedQuestion:
     gold_titles: Mapping[DocId, str] = field(default_factory=dict)
     deeper: tuple[Hit, ...] = ()  # the first 2k hits
     background: float = 0.0  # mean score of a deep ranking, for the baselines NQC and WIG
-    others: tuple[Any, ...] = ()  # hits of other retrievers, as Evidence
 
     @property
     def complete(self) -> bool:
@@ -260,7 +259,6 @@ def retrieve_dataset(
     retrievers: Sequence[str],
     ks: Sequence[int],
     *,
-    other_retrievers: Sequence[str] = (),
     encoder: str = "wordllama",
     limit: int | None = None,
     sample: int | None = None,
@@ -270,8 +268,8 @@ def retrieve_dataset(
 ) -> RetrievedDataset:
     """Search every question of the data set with every retriever, once and deep.
 
-    `limit` keeps the first questions, `sample` a draw by text and seed. The hits of the
-    `other_retrievers` become `others`. `job_runner` runs the work, by default in this process.
+    `limit` keeps the first questions, `sample` a draw by text and seed. `job_runner`
+    runs the work, by default in this process.
     """
     if not retrievers or not ks or min(ks) < 1:
         raise InputError(
@@ -279,9 +277,9 @@ def retrieve_dataset(
             "expected at least one of each, k from 1 on"
         )
     questions = _draw(dataset, limit, sample, seed)
-    every = list(dict.fromkeys([*retrievers, *other_retrievers]))
-    factories = retriever_factories(name for name in every if name != GIVEN)
-    if GIVEN in every and (lacking := next((one for one in questions if one.hits is None), None)):
+    factories = retriever_factories(name for name in dict.fromkeys(retrievers) if name != GIVEN)
+    bare = (one for one in questions if one.hits is None)
+    if GIVEN in retrievers and (lacking := next(bare, None)):
         raise InputError(
             f"question {lacking.question.question_id!r} came without hits", hint="name a retriever"
         )
@@ -292,7 +290,7 @@ def retrieve_dataset(
     )
     texts = [one.question.text for one in questions]
     ranked: dict[str, list[tuple[Hit, ...]]] = {}
-    if GIVEN in every:
+    if GIVEN in retrievers:
         ranked[GIVEN] = [one.hits or () for one in questions]
     searchers = RetrieverSet.over(factories, store, opened, encoder)
     depth, runner = max(_DEEP, *ks), job_runner or run_in_process
@@ -305,10 +303,9 @@ def retrieve_dataset(
     titles = {document.doc_id: document.title for document in store.documents() if document.title}
     by: dict[tuple[str, int], tuple[RetrievedQuestion, ...]] = {}
     for name, k in product(retrievers, ks):
-        others = [ranked[other] for other in other_retrievers if other != name]
         by[name, k] = tuple(
-            _retrieved_question(one, hits, k, store, titles, [run[at] for run in others])
-            for at, (one, hits) in enumerate(zip(questions, ranked[name]))
+            _retrieved_question(one, hits, k, store, titles)
+            for one, hits in zip(questions, ranked[name])
         )
     return RetrievedDataset(dataset.name, by, store)
 
@@ -329,7 +326,7 @@ def search_questions(
         ranked = retriever.search([one.question.text for one in block], k=2 * k)
         for one, hits in zip(block, ranked, strict=True):
             plain = [_with_plain_score(hit) for hit in hits]
-            found.append(_retrieved_question(one, plain, k, store, titles, ()))
+            found.append(_retrieved_question(one, plain, k, store, titles))
         if progress is not None:
             progress("searching", len(found), len(questions))
     return tuple(found)
@@ -355,7 +352,6 @@ def _retrieved_question(
     k: int,
     store: Store,
     titles: Mapping[DocId, str],
-    others: Sequence[Sequence[Hit]],
 ) -> RetrievedQuestion:
     def evidence(hits: Sequence[Hit]) -> Evidence:
         found = documents_by_id(store.get, (hit.doc_id for hit in hits))
@@ -366,9 +362,8 @@ def _retrieved_question(
     known = {doc_id: titles[doc_id] for doc_id in sorted(question.gold.doc_ids) if doc_id in titles}
     scores = [hit.score for hit in deep if hit.score is not None and math.isfinite(hit.score)]
     background = sum(scores) / len(scores) if scores else 0.0
-    other_evidence = tuple(evidence(hits[:k]) for hits in others)
     return RetrievedQuestion(
-        question.question, question.gold, retrieved, known, deeper.hits, background, other_evidence
+        question.question, question.gold, retrieved, known, deeper.hits, background
     )
 
 
@@ -376,10 +371,8 @@ def questions_digest(questions: Sequence[RetrievedQuestion]) -> str:
     """A hash of the questions and all their contents."""
     digest = hashlib.sha256()
     for one in questions:
-        found = []
-        for evidence in (one.evidence, *one.others):
-            documents = [asdict(document) for document in evidence.documents.values()]
-            found.append([[asdict(hit) for hit in evidence.hits], documents])
+        documents = [asdict(document) for document in one.evidence.documents.values()]
+        found = [[[asdict(hit) for hit in one.evidence.hits], documents]]
         gold = {**asdict(one.gold), "doc_ids": sorted(one.gold.doc_ids)}
         deeper = [asdict(hit) for hit in one.deeper]
         record = [[asdict(one.question), gold, found], deeper, dict(one.gold_titles)]
@@ -399,5 +392,4 @@ def to_labelled_question(one: RetrievedQuestion) -> LabelledQuestion:
         labels=one.gold.labels,
         hops=float(one.gold.hops),
         documents=one.evidence.documents,
-        others=one.others,
     )

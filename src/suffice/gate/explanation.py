@@ -264,10 +264,6 @@ _FAMILIES: dict[str, tuple[str, tuple[Fact, ...]]] = {
     "overlap": ("how many hits share a title", (
         Fact(0, "distinct_titles", _share, "{0} of the hits have a title of their own"),
     )),
-    "agreement": ("how far the other runs agree", (
-        Fact(0, "shared", _none(-1), "there is {0} other run to compare with"),
-        Fact(1, "shared", _share, "{0} of the hits stand in the other runs too"),
-    )),
     "own": ("what the labels it was adapted to teach by themselves", ()),
     "counting": ("how words, names and links of the question and its hits fit together", (
         Fact(1, "fast_odds", _chance, "counting words, names and links alone, the chance is {0}"),
@@ -278,14 +274,6 @@ _FAMILIES: dict[str, tuple[str, tuple[Fact, ...]]] = {
         Fact(1, "read_held", _ONE, "when read, {0} of the hits seem to be needed, "
              "and the question seems to need about {1[need]:.0f}"),
         Fact(-1, "read_nothing", _share, "the chance that nothing answers the question is {0}"),
-    )),
-    "similarity": ("how near the hits are to the question in meaning", (
-        Fact(1, "cosine1", _TWO, "in meaning the nearest hit is like the question by {0}"),
-        Fact(1, "clause_least", _TWO, "the part that the hits fit least is like one by {0}"),
-    )),
-    "relevance": ("what the cross-encoder gives the hits", (
-        Fact(1, "relevance1", _ONE, "the cross-encoder gives the best hit {0}"),
-        Fact(1, "relevance2", _ONE, "the cross-encoder gives the second hit {0}"),
     )),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Compute features from question and hits: one pass over the text, then similarity and agreement.
+"""Compute features from question and hits: one pass over the text, then what a reader adds.
 
 All text processing is here, because it takes most of the time. The terms:
 
@@ -23,22 +23,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import accumulate, chain, compress
 from math import isfinite
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from suffice.errors import InputError, NotReadyError
+from suffice.errors import InputError
 from suffice.gate.features import (
     ABSENT_COLUMNS,
-    AGREEMENT,
     COUNTING,
     HIT_COLUMNS,
     READING,
-    RELEVANCE,
     SET_COLUMNS,
-    SIMILARITY,
     Feature,
 )
 from suffice.gate.hits import MAX_PASSAGE_CHARS, NormalizedHits
@@ -58,15 +55,11 @@ from suffice.gate.question import (
     unique_names,
 )
 from suffice.gate.reader import MAX_CHARS, Reader, Reading, reading_features
-from suffice.gate.similarity import agreement_features, relevance_features, similarity_features
 from suffice.lexicon import MONTHS
-from suffice.protocols import Encoder, Reranker, component_name
-from suffice.registry import ENCODERS, RERANKERS, Registry
 from suffice.text import described_names
 from suffice.types import Document
 
 Floats = npt.NDArray[np.floating[Any]]
-T = TypeVar("T")
 
 
 class FastModel(Protocol):
@@ -80,56 +73,26 @@ class FastModel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Encoders:
-    """Optional models that read the texts: reader, encoder, cross-encoder."""
+class Readers:
+    """The models whose results are columns of a standard gate: both, or none for a fast gate."""
 
-    encoder: Encoder | None = None
-    reranker: Reranker | None = None
     reader: Reader | None = None
-    fast: FastModel | None = None  # used together with a reader
+    fast: FastModel | None = None
 
     @property
     def names(self) -> dict[str, str | None]:
         reader, fast = (None if one is None else one.name for one in (self.reader, self.fast))
-        names = {"encoder": _name(self.encoder), "reranker": _name(self.reranker)}
-        return {**names, "reader": reader, "fast": fast}
-
-    def resolve(
-        self, encoder: str | None, reranker: str | None, reader: str | None = None, *, where: str
-    ) -> Encoders:
-        """The models of these names: the given ones if their names match, else registered ones."""
-        return Encoders(
-            _resolve(ENCODERS, encoder, self.encoder, where),
-            _resolve(RERANKERS, reranker, self.reranker, where),
-            None if reader is None else self.reader or Reader.shipped(reader, where=where),
-            self.fast,
-        )
+        return {"reader": reader, "fast": fast}
 
 
-NO_ENCODERS = Encoders()
-
-
-def _name(model: object) -> str | None:
-    return None if model is None else component_name(model)
-
-
-def _resolve(registry: Registry[T], wanted: str | None, given: T | None, where: str) -> T | None:
-    if wanted is None or _name(given) == wanted:
-        return None if wanted is None else given
-    needs, hint = f"{where} requires {registry.kind} {wanted!r}", f"pass it as {registry.kind}=…"
-    if given is not None:
-        raise NotReadyError(f"{needs}, given {_name(given)!r}", hint=hint)
-    try:
-        return registry.get(wanted)()
-    except InputError as error:
-        raise NotReadyError(f"{needs}, which is not registered", hint=hint) from error
+NO_READERS = Readers()
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureBatch:
     """Questions and their hits as model input; every sequence has one entry per question.
 
-    `extra` and `hit_extra` hold the columns of `extra_features`: from encoders and other runs.
+    `extra` and `hit_extra` hold the columns of `extra_features`, which readers add.
     """
 
     hits: Sequence[NormalizedHits]
@@ -170,31 +133,22 @@ def featurize(
     hits: Sequence[NormalizedHits],
     questions: Sequence[ParsedQuestion],
     words: WordTable,
-    encoders: Encoders = NO_ENCODERS,
-    other_runs: Sequence[Sequence[NormalizedHits]] | None = None,
+    readers: Readers = NO_READERS,
 ) -> FeatureBatch:
-    """The model input for each question and its hits; `other_runs` only if the model uses them."""
-    given, hits = hits, list(map(drop_shared_sentences, hits, questions))
+    """The model input for each question and its hits."""
+    hits = list(map(drop_shared_sentences, hits, questions))
     pairs = zip(questions, hits, strict=True)
     extractions = [_extract_one(question, one, words) for question, one in pairs]
-    batch, evidence = FeatureBatch(hits, questions, extractions), [one.evidence for one in hits]
-    if encoders.fast is not None:
-        odds = encoders.fast.log_odds_of(batch).astype(np.float32)
+    batch = FeatureBatch(hits, questions, extractions)
+    if readers.fast is not None:
+        odds = readers.fast.log_odds_of(batch).astype(np.float32)
         nothing = [np.zeros((len(one.hits), 0), np.float32) for one in extractions]
         batch = batch.with_extra(COUNTING, odds[:, None], nothing)
-    if encoders.reader is not None:
-        readings = [encoders.reader.read(*reader_input(one)) for one in hits]
+    if readers.reader is not None:
+        readings = [readers.reader.read(*reader_input(one)) for one in hits]
         batch = batch.with_extra(READING, *reading_features(readings))
         batch = replace(batch, readings=readings)
-    if encoders.reranker is not None:
-        batch = batch.with_extra(RELEVANCE, *relevance_features(evidence, encoders.reranker))
-    if encoders.encoder is not None:
-        extra, hit_extra, vectors = similarity_features(evidence, encoders.encoder)
-        parsed = [replace(one, vector=vector) for one, vector in zip(questions, vectors)]
-        batch = replace(batch.with_extra(SIMILARITY, extra, hit_extra), questions=parsed)
-    if other_runs is None:
-        return batch
-    return batch.with_extra(AGREEMENT, *agreement_features(given, other_runs))
+    return batch
 
 
 def _extract_one(question: ParsedQuestion, hits: NormalizedHits, words: WordTable) -> Extraction:

@@ -160,76 +160,7 @@ absent    absent2          The second, likewise.
 absent    absent3          The third.
 absent    absent           Expected missing evidence among absent names.
 """)  # fmt: skip
-# Used only by gates fitted on examples with other runs. Without another run every column is -1.
-AGREEMENT_HIT = _rows("beside", """
-agreement runs             Share of the other runs that hold it.
-agreement run_place        Best reciprocal place in another run, 0 where none holds it.
-""")  # fmt: skip
-AGREEMENT = _rows("gate", """
-agreement shared           Share of the hits that another run holds, on average over runs.
-agreement shared_by_all    Share of the hits that every other run holds.
-agreement same_first       Share of the other runs that begin with the same hit.
-agreement same_order       Share of pairs of shared hits in the same order.
-agreement only_there       Documents that another run alone holds, per hit, on average over runs.
-""")  # fmt: skip
 LOCAL_FEATURE = Feature("own", "own", "Log-odds by a model of the labels it was adapted to, alone.")
-# Used only by gates with an encoder or a cross-encoder.
-SIMILARITY_HIT = _rows("hit", """
-similarity cosine          Cosine with the question.
-similarity cosine_behind   How far that is behind the nearest hit's.
-similarity cosine_place    Its place by cosine, from 0 (nearest) to 1.
-similarity among           Mean cosine with the other hits.
-similarity twin            Cosine with the hit most like it.
-similarity apart           That, less its cosine with the question.
-similarity by_nearest      Cosine with the hit nearest to the question.
-similarity with_nearest    Cosine with the sum of question and nearest hit.
-similarity title           Cosine of its title with the question; 0 without a title.
-similarity title_behind    How far that is behind the nearest title's.
-similarity title_told      Cosine of its title with the text of the hit most like it.
-similarity title_over      Its title's cosine with the question, less its text's.
-similarity clause          Cosine with the clause of the question most like it.
-similarity clauses_won     To how many clauses it is the nearest hit.
-similarity clause_behind   How far it is behind the nearest hit in the clause where it does best.
-similarity explains        Share of the question's vector it explains, if among the best four.
-similarity unexplained     Cosine with what those four leave of the question's vector.
-""")  # fmt: skip
-SIMILARITY = _rows("gate", """
-similarity cosine_mean     Mean cosine of the hits with the question.
-similarity cosine_least    The smallest.
-similarity cosine1         Cosine of the nearest hit.
-similarity cosine2         Cosine of the second nearest hit.
-similarity cosine3         Cosine of the third nearest hit.
-similarity cosine4         Cosine of the fourth nearest hit.
-similarity together        Mean cosine between two hits.
-similarity twins           The largest cosine between two hits.
-similarity loneliest       Cosine of the hit least like any other with the one most like it.
-similarity title1          Cosine of the nearest title.
-similarity title2          Cosine of the second nearest title.
-similarity title3          Cosine of the third nearest title.
-similarity title4          Cosine of the fourth nearest title.
-similarity title_mean      Mean cosine of the titles with the question.
-similarity clauses         How many clauses the question has.
-similarity clause_least    Cosine of the clause that the hits cover least with its nearest hit.
-similarity clause_mean     Mean over clauses of the cosine with the nearest hit.
-similarity clause_hits     How many hits are the nearest to some clause.
-similarity left1           Length of what the hit that explains most leaves of the question.
-similarity left2           The same for the two hits that explain most.
-similarity left3           The same for three.
-similarity left4           The same for four.
-""")  # fmt: skip
-RELEVANCE_HIT = _rows("hit", """
-relevance relevance        The cross-encoder's score.
-relevance relevance_behind How far that is behind the best one.
-relevance relevance_place  Its place by that score, from 0 (best) to 1.
-""")  # fmt: skip
-RELEVANCE = _rows("gate", """
-relevance relevance1       The cross-encoder's best score.
-relevance relevance2       Its second best score.
-relevance relevance3       Its third best score.
-relevance relevance4       Its fourth best score.
-relevance relevance5       Its fifth best score.
-relevance relevance_mean   Mean score of the cross-encoder.
-""")  # fmt: skip
 # Used only by gates with a reader.
 READING_HIT = _rows("hit", """
 reading   read_needed      The reader's log-odds that it is needed.
@@ -296,12 +227,10 @@ FEATURES: tuple[Feature, ...] = (
     *_HIT,
     *_relative("lead", "By how much '{}' is above that of the best other hit."),
     *_relative("place", "Share of the other hits with more of '{}'."),
-    *AGREEMENT_HIT,
     *_ABSENT_NAME,
     *_SET,
     *(Feature("query", name, _COUNT.format(what), "question") for name, what in _QUESTION.items()),
     *BEFORE_GUESSES,
     *(Feature("hops", f"guess_{one}", GUESS.format(one)) for one in ("hops", "held", "complete")),
     *BEHIND_GUESSES,
-    *AGREEMENT,
 )

@@ -13,7 +13,6 @@ distinct hits. `suffice.gate.training` fits and adapts.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -29,21 +28,19 @@ from suffice.gate.calibration import Correction, FeatureProfile, Platt, VennAber
 from suffice.gate.drift import Drift, measure_drift
 from suffice.gate.explanation import Occlusion, explain_verdicts
 from suffice.gate.extraction import (
-    NO_ENCODERS,
-    Encoders,
+    NO_READERS,
     FastModel,
     FeatureBatch,
+    Readers,
     featurize,
     reader_input,
 )
 from suffice.gate.familiarity import FormProfile, widen_interval
-from suffice.gate.features import ABSENT_COLUMNS, FEATURES, HIT_COLUMNS, SET_COLUMNS
 from suffice.gate.hits import (
     DocumentMap,
     NormalizedHits,
     Pair,
     normalize_hits,
-    normalize_other_runs,
     unpack_pair,
 )
 from suffice.gate.judge import (
@@ -63,11 +60,11 @@ from suffice.gate.policy import (
     choose_actions,
     explain_actions,
 )
-from suffice.gate.question import ParsedQuestion, WordTable, parse_question
+from suffice.gate.question import WordTable, parse_question
 from suffice.gate.reader import Reader
 from suffice.gate.stuffing_filter import StuffingFilter, filter_notes
 from suffice.numeric import log_odds_array, sigmoid
-from suffice.protocols import Encoder, Judge, Reranker, component_name
+from suffice.protocols import Judge, component_name
 from suffice.storage import (
     MANIFEST,
     check_replaceable,
@@ -85,10 +82,11 @@ if TYPE_CHECKING:
 
 
 Floats = npt.NDArray[np.floating[Any]]
-Given = Sequence[tuple[Any, Any, Any]]  # question, hits, other runs
 GATE_KIND, GATE_VERSION = "gate", 3
 PRESETS = STANDARD, FAST, HARDENED = ("standard", "fast", "hardened")  # any can be hardened
 SHIPPED_MODELS = Path(__file__).parent.parent / "models"
+# What gates of an earlier version could use, by its name in their cards.
+GONE = {"encoder": "an encoder", "reranker": "a reranker", "others": "other runs"}
 RECORDS = ("calibration", "profile", "policy", "familiarity")
 JUDGE_RECORD = "judge"  # only in a gate that has a judge calibration
 STOP_KIND, STOP_VERSION, STOP_FILE = "stop-calibration", 1, "calibration.json"
@@ -154,7 +152,7 @@ class Gate:
     policy: Policy
     card: Mapping[str, Any]  # preset, k, seed, metrics, hashes of the data
     forms: FormProfile  # how the training questions and hits were written
-    encoders: Encoders = NO_ENCODERS  # optional models that read the texts: by default the reader
+    readers: Readers = NO_READERS
     stuffing_filter: StuffingFilter | None = None  # hardened preset only
     judge_calibration: JudgeCalibration | None = None  # the weight of a judge's opinion
     cascade: Cascade | None = None  # the judge behind this gate, if opened with one
@@ -177,7 +175,6 @@ class Gate:
         question: str,
         hits: Iterable[Any],
         *,
-        others: Iterable[Iterable[Any]] = (),
         documents: DocumentMap | None = None,
         explain: bool = True,
         rounds_left: int = 1,
@@ -185,11 +182,12 @@ class Gate:
         """The verdict on one question.
 
         If the hits are Hit records, pass their texts as `documents`; hits from a library's search
-        include their texts. `others` is what other retrievers found; only a gate fitted on such
-        examples uses it.
+        include their texts.
         """
-        options: Any = {"documents": documents, "explain": explain, "rounds_left": rounds_left}
-        return self.check_batch([(question, hits, others)], **options)[0]
+        pair = question, hits
+        return self.check_batch(
+            [pair], documents=documents, explain=explain, rounds_left=rounds_left
+        )[0]
 
     def check_batch(
         self,
@@ -199,12 +197,13 @@ class Gate:
         explain: bool = True,
         rounds_left: int = 1,
     ) -> list[Verdict]:
-        """A verdict for each (question, hits) or (question, hits, others).
+        """A verdict for each (question, hits).
 
         `explain=False` leaves out reasons, quotes, missing items and next queries.
         """
-        options: Any = {"explain": explain, "rounds_left": rounds_left}
-        return self.check_with_features(pairs, documents=documents, **options).verdicts
+        return self.check_with_features(
+            pairs, documents=documents, explain=explain, rounds_left=rounds_left
+        ).verdicts
 
     def check_with_features(
         self,
@@ -215,12 +214,10 @@ class Gate:
         rounds_left: int = 1,
     ) -> CheckedBatch:
         """`check_batch` plus the feature columns, which a service stores to detect drift."""
-        given = [unpack_pair(pair) for pair in pairs]
-        if not given:
+        hits = self._normalize_hits(pairs, documents)
+        if not hits:
             return CheckedBatch([], np.zeros((0, len(self.profile.names))))
-        hits = self._normalize_hits(given, documents)
-        questions = [parse_question(one.question, self.words) for one in hits]
-        batch = self._featurize(hits, questions, given, documents)
+        batch = self._featurize(hits)
         description = self.model.describe(batch)
         odds, effects = self._occlusion.effects(description.table, self.model.log_odds, explain)
         p, p_after = sigmoid(odds), self.model.p_after(odds, description.table)
@@ -313,7 +310,7 @@ class Gate:
         shift.
         """
         shift = float(self.card.get("shift", 0.0))
-        read = self.encoders.reader is not None
+        read = self.readers.reader is not None
         return widen_interval(*self.interval.apply(odds), familiarity, shift=shift, read=read)
 
     def probabilities(
@@ -341,7 +338,7 @@ class Gate:
         """The answer to the question in these texts, preferably one that `fits`; None if the gate
         has no reader.
         """
-        reader = self.encoders.reader
+        reader = self.readers.reader
         return None if reader is None else reader.answer(question, titles, texts, fits)
 
     def drift(self, recent: Iterable[Pair], *, documents: DocumentMap | None = None) -> Drift:
@@ -353,31 +350,22 @@ class Gate:
         return measure_drift(self.profile, table, action_shares(actions))
 
     def _batch(self, pairs: Iterable[Pair], documents: DocumentMap | None) -> FeatureBatch:
-        given = [unpack_pair(pair) for pair in pairs]
-        hits = self._normalize_hits(given, documents)
-        questions = [parse_question(one.question, self.words) for one in hits]
-        return self._featurize(hits, questions, given, documents)
+        return self._featurize(self._normalize_hits(pairs, documents))
 
-    def _normalize_hits(self, given: Given, documents: DocumentMap | None) -> list[NormalizedHits]:
+    def _normalize_hits(
+        self, pairs: Iterable[Pair], documents: DocumentMap | None
+    ) -> list[NormalizedHits]:
         k = self.card["k"]
         return [
-            normalize_hits(question, its, documents=documents, k=k) for question, its, _ in given
+            normalize_hits(question, hits, documents=documents, k=k)
+            for question, hits in map(unpack_pair, pairs)
         ]
 
-    def _featurize(
-        self,
-        hits: list[NormalizedHits],
-        questions: list[ParsedQuestion],
-        given: Given,
-        documents: DocumentMap | None,
-    ) -> FeatureBatch:
+    def _featurize(self, hits: list[NormalizedHits]) -> FeatureBatch:
+        questions = [parse_question(one.question, self.words) for one in hits]
         if self.stuffing_filter is not None:
             hits = self.stuffing_filter.filter_hits(hits, questions, self.words)
-        runs = None
-        if self.card.get("others"):
-            pairs = zip(hits, given, strict=True)
-            runs = [normalize_other_runs(one, others, documents) for one, (_, _, others) in pairs]
-        return featurize(hits, questions, self.words, self.encoders, runs)
+        return featurize(hits, questions, self.words, self.readers)
 
     @cached_property
     def _occlusion(self) -> Occlusion:
@@ -396,8 +384,6 @@ class Gate:
         k: int | None = None,
         preset: str = STANDARD,
         words: WordTable | None = None,
-        encoder: Encoder | None = None,
-        reranker: Reranker | None = None,
         reader: Reader | None = None,
         fast: FastModel | None = None,
         sets: Sequence[str] | None = None,
@@ -407,25 +393,21 @@ class Gate:
         `policy` is "f1", "cost" or "risk"; passing `alpha` selects "risk". A promise needs unseen
         questions, so a fifth of them is held out in that case only. `k` is how many distinct hits
         are read, by default as many as the examples have. The standard preset uses a `reader` and a
-        `fast` gate, both shipped and not refitted; "fast" uses neither. An `encoder` or a
-        `reranker` adds features. With `sets`, the data set of each example, the gate is fitted to
-        transfer to other data sets.
+        `fast` gate, both shipped and not refitted; "fast" uses neither. With `sets`, the data set
+        of each example, the gate is fitted to transfer to other data sets.
         """
         from suffice.gate import training
 
         _check_type(examples, Iterable, "examples", "a list", hint=EXAMPLES)
         training.require_fit_extra()
         rule = PolicyRule("risk" if alpha is not None else policy, alpha, delta, costs)
-        words, encoders = (
-            words or WordTable.load(),
-            open_encoders(preset, encoder, reranker, reader, fast),
-        )
+        words, readers = words or WordTable.load(), open_readers(preset, reader, fast)
         built = training.build_training_set(
-            examples, words, encoders, k=k, min_examples=training.MIN_TO_FIT, data_sets=sets
+            examples, words, readers, k=k, min_examples=training.MIN_TO_FIT, data_sets=sets
         )
-        card = {"preset": preset, **encoders.names}
+        card = {"preset": preset, **readers.names}
         fitted = training.fit_gate(built, words, rule, k=k, seed=seed, card=card)
-        return cls(words, *fitted, encoders)
+        return cls(words, *fitted, readers)
 
     def adapt(self, examples: Iterable[LabelledQuestion], *, seed: int = 42) -> Gate:
         """Adapt the gate to another corpus or retriever with a few labelled examples.
@@ -437,13 +419,16 @@ class Gate:
 
         _check_type(examples, Iterable, "examples", "a list", hint=EXAMPLES)
         training.require_fit_extra()
-        options = {"k": self.card["k"], "others": bool(self.card.get("others"))}
         built = training.build_training_set(
-            examples, self.words, self.encoders, min_examples=training.MIN_TO_ADAPT, **options
+            examples,
+            self.words,
+            self.readers,
+            k=self.card["k"],
+            min_examples=training.MIN_TO_ADAPT,
         )
         rule = PolicyRule.of(self.policy)
         fitted = training.adapt_gate(self.model, built, rule, seed=seed, card=self.card)
-        return Gate(self.words, *fitted, self.encoders, self.stuffing_filter)
+        return Gate(self.words, *fitted, self.readers, self.stuffing_filter)
 
     def save(self, path: Path | str) -> None:
         """Save the gate as one artefact folder, atomically.
@@ -464,12 +449,14 @@ class Gate:
         records = (stored, asdict(model.profile), asdict(self.policy), asdict(self.forms))
         if (judge := self.judge_calibration) is not None:
             card["judge"] = judge.judge
-        about: Any = {
-            "settings": {**card, "schema": feature_schema(), "model": model.base.settings},
-            "inputs": {"examples": self.card["data"]},
-            "seed": self.card["seed"],
-        }
-        with new_artefact(Path(path), kind=GATE_KIND, version=GATE_VERSION, **about) as folder:
+        with new_artefact(
+            Path(path),
+            kind=GATE_KIND,
+            version=GATE_VERSION,
+            settings={**card, "model": model.base.settings},
+            inputs={"examples": self.card["data"]},
+            seed=self.card["seed"],
+        ) as folder:
             model.base.save(folder)
             if local is not None:
                 local.model.save(folder / "local")
@@ -485,24 +472,19 @@ class Gate:
         path: Path | str | None = None,
         preset: str = STANDARD,
         *,
-        encoder: Encoder | None = None,
-        reranker: Reranker | None = None,
         judge: Judge | None = None,
         budget: JudgeBudget = JudgeBudget(),  # noqa: B008 - frozen
     ) -> Gate:
         """Load the gate in a folder; without a path, the shipped one of that preset.
 
-        A gate fitted with an encoder needs the same one: it is looked up by name in the registry,
-        or you pass it. Any gate can be opened as "hardened": it then ignores hits that seem stuffed
-        with the question's words (suffice.gate.stuffing_filter). A `judge` is asked when the gate
-        is unsure, within its `budget` (suffice.gate.judge).
+        Any gate can be opened as "hardened": it then ignores hits that seem stuffed with the
+        question's words (suffice.gate.stuffing_filter). A `judge` is asked when the gate is unsure,
+        within its `budget` (suffice.gate.judge).
         """
         hint = "pass the folder of a gate, or nothing for the shipped one"
         _check_type(path, str | Path | None, "the gate", "a path", hint=hint)
         folder, card = open_gate_folder(None if path is None else Path(path), preset)
-        names, words = _reading_with(card), WordTable.load()
-        fast = None if card.get("fast") is None else _shipped_fast(card["fast"], str(folder))
-        encoders = Encoders(encoder, reranker, fast=fast).resolve(*names, where=str(folder))
+        words, readers = WordTable.load(), _readers_of(card, str(folder))
         stuffing_filter = StuffingFilter.load() if preset == HARDENED else None
         # Numbers so large that their difference is NaN also mean a damaged file.
         refit = _refit(folder)
@@ -533,7 +515,7 @@ class Gate:
             if card.get("judge") is not None:
                 known = JudgeCalibration.from_json(read_json(folder / f"{JUDGE_RECORD}.json"))
             gate = cls(
-                words, model, interval, chosen, card, written, encoders, stuffing_filter, known
+                words, model, interval, chosen, card, written, readers, stuffing_filter, known
             )
             gate.check(PROBE, [PROBE])  # fail now if the records do not fit together
         return gate if judge is None else gate.with_judge(judge, budget)
@@ -544,7 +526,7 @@ class Gate:
         Evidence at which a search stops was selected for looking complete, so its probability is
         lower than that of the same hits passed directly; never higher.
         """
-        if self.encoders.reader is None:  # the fast gate was not found to be overconfident
+        if self.readers.reader is None:  # the fast gate was not found to be overconfident
             return self
         return replace(self, model=replace(self.model, stop=_shipped_stop()))
 
@@ -576,13 +558,6 @@ def check_preset(preset: str) -> None:
         raise InputError(f"no preset is named {preset!r}", hint=hint)
 
 
-def feature_schema() -> str:
-    """A hash of all columns: a gate fitted on other columns cannot be used."""
-    features = [(one.family, one.name) for one in FEATURES]
-    columns = [HIT_COLUMNS, ABSENT_COLUMNS, SET_COLUMNS, features]
-    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
-
-
 def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, Any]]:
     """The folder of a gate, given or shipped, and its card. Checks the hashes."""
     check_preset(preset)
@@ -594,36 +569,36 @@ def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, An
     refit = "python -m suffice_research.training.gate" if path is None else _refit(folder)
     manifest = open_artefact(folder, kind=GATE_KIND, version=GATE_VERSION, rebuild=refit)
     card = dict(manifest.settings)
-    if card.pop("schema", None) != feature_schema():
-        raise NotReadyError(
-            f"{folder} was fitted with other features than this suffice", hint=refit
-        )
-    card.pop("model", None)
-    names, k = _reading_with(card), card.get("k")
+    for name in ("schema", "model"):
+        card.pop(name, None)
+    if gone := [what for name, what in GONE.items() if card.get(name)]:
+        raise NotReadyError(f"{folder} was fitted with {gone[0]}, which is gone", hint=refit)
+    k, names = card.get("k"), [card.get(name) for name in ("reader", "fast")]
     if type(k) is not int or k < 1 or not all(isinstance(one, str | None) for one in names):
-        raise DataError(f"the card of {folder} has an invalid `k` or encoder name", hint=refit)
+        raise DataError(f"the card of {folder} has an invalid `k` or reader name", hint=refit)
     return folder, card
 
 
-def _reading_with(card: Mapping[str, Any]) -> tuple[str | None, ...]:
-    return tuple(card.get(name) for name in ("encoder", "reranker", "reader"))
+def _readers_of(card: Mapping[str, Any], where: str) -> Readers:
+    """The shipped readers of these names; NotReadyError if a gate was fitted with others."""
+    reader, fast = (card.get(name) for name in ("reader", "fast"))
+    return Readers(
+        None if reader is None else Reader.shipped(reader, where=where),
+        None if fast is None else _shipped_fast(fast, where),
+    )
 
 
-def open_encoders(
-    preset: str,
-    encoder: Encoder | None = None,
-    reranker: Reranker | None = None,
-    reader: Reader | None = None,
-    fast: FastModel | None = None,
-) -> Encoders:
-    """The optional models of a gate fitted with this preset."""
+def open_readers(
+    preset: str, reader: Reader | None = None, fast: FastModel | None = None
+) -> Readers:
+    """The readers of a gate fitted with this preset: those given, otherwise the shipped ones."""
     check_preset(preset)
     if preset == HARDENED:
         hint = "any gate is hardened where it is opened with the preset hardened"
         raise InputError(f"a gate is fitted as {STANDARD} or as {FAST}", hint=hint)
     if preset == FAST:
-        return Encoders(encoder, reranker)
-    return Encoders(encoder, reranker, reader or Reader(), fast or FastGate.open())
+        return NO_READERS
+    return Readers(reader or Reader(), fast or FastGate.open())
 
 
 @dataclass(frozen=True)

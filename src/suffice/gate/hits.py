@@ -33,11 +33,10 @@ from suffice.storage.fields import content_id
 from suffice.types import DocId, Document, Evidence, Hit, LibraryHit, Question
 
 DocumentMap = Mapping[DocId, Document]
-Pair = tuple[str, Iterable[Any]] | tuple[str, Iterable[Any], Iterable[Iterable[Any]]]
+Pair = tuple[str, Iterable[Any] | Evidence]
 UNNAMED_ID_PREFIX = "\N{NUMERO SIGN} "  # prefix of the id given to a hit without one
 MAX_PASSAGE_CHARS = 4_000  # read of one hit: limits the time that hostile input can take
 MAX_HITS = 10_000  # including duplicates: an endless generator must end
-MAX_OTHER_RUNS = 16
 # Names of each field in other frameworks, most likely first.
 _FIELD_NAMES = {
     "id": ("doc_id", "id", "_id", "id_", "node_id", "document_id"),
@@ -160,29 +159,12 @@ def normalize_hits(
     return NormalizedHits(evidence, duplicates, cut, tuple(unread))
 
 
-def unpack_pair(pair: Any) -> tuple[Any, Any, Any]:
-    """Question, hits and other runs from (question, hits) or (question, hits, others)."""
+def unpack_pair(pair: Any) -> Pair:
+    """Question and hits; InputError unless it is (question, hits)."""
     match pair:
         case (question, hits):
-            return question, hits, ()
-        case (question, hits, others):
-            return question, hits, others
-    expected = "(question, hits) or (question, hits, others)"
-    raise InputError(f"a pair is of type {type(pair).__name__}, expected {expected}")
-
-
-def normalize_other_runs(
-    hits: NormalizedHits, others: Iterable[Iterable[Any]], documents: DocumentMap | None = None
-) -> list[NormalizedHits]:
-    """What other retrievers found for the same question, each cut to the depth of these hits."""
-    if isinstance(others, str | bytes) or not isinstance(others, Iterable):
-        raise InputError(
-            f"others is of type {type(others).__name__}, expected a list of runs",
-            hint="others=[hits, more hits]",
-        )
-    k = max(len(hits.evidence.hits), 1)
-    runs = islice(others, MAX_OTHER_RUNS)
-    return [normalize_hits(hits.question, run, documents=documents, k=k) for run in runs]
+            return question, hits
+    raise InputError(f"a pair is of type {type(pair).__name__}, expected (question, hits)")
 
 
 def normalize_documents(documents: Iterable[Any]) -> Iterator[Document]:

@@ -291,7 +291,6 @@ class ParsedQuestion:
     numbers: list[bytes]  # with a space on either side
     display_names: dict[bytes, str]  # the names as written in the question
     form: bytes  # `flat` with NAME for each name: the form of the question without its subject
-    vector: npt.NDArray[np.float32] | None = None  # from an encoder, if there is one
 
 
 def parse_question(question: str, words: WordTable) -> ParsedQuestion:
@@ -476,10 +475,7 @@ class QuestionModel:
         return at, scales, starts
 
     def _mean_vectors(self, questions: Sequence[ParsedQuestion]) -> Floats:
-        """The mean word vectors and, if there are some, the encoder's vectors next to them."""
-        vectors = self.words.vectors([question.tokens for question in questions])
-        encoded = [question.vector for question in questions if question.vector is not None]
-        return np.column_stack([vectors, np.stack(encoded)]) if encoded else vectors
+        return self.words.vectors([question.tokens for question in questions])
 
     def save(self, folder: Path) -> None:
         """Write the model into an existing folder."""
@@ -492,7 +488,6 @@ class QuestionModel:
             "columns": QUESTION_COLUMNS,
             "strength": self.strength,
             "min_count": self.min_count,
-            "encoder_dimensions": len(self._vector_weights) - self.words.dimensions,
         }
         write_atomically(folder / QUESTION_RECORD, json.dumps(record, sort_keys=True) + "\n")
         np.save(folder / QUESTION_WEIGHTS, self._weights)
@@ -509,8 +504,8 @@ class QuestionModel:
             model._set_vocabulary(grams, idf[1:])
             model._offset = np.array(record["offset"], dtype=float)
             weights = read_array(folder / QUESTION_WEIGHTS, largest=_MAX_WEIGHT, hint=REFIT)
-            vectors = words.dimensions + record["encoder_dimensions"]
-            height, targets = len(model._idf) + len(QUESTION_COLUMNS) + vectors, len(model.targets)
+            height = len(model._idf) + len(QUESTION_COLUMNS) + words.dimensions
+            targets = len(model.targets)
             shapes = len(idf), model._offset.shape, weights.shape, tuple(record["columns"])
             expected = len(model._at) + 1, (targets,), (height, targets), QUESTION_COLUMNS
             if shapes != expected:

@@ -26,10 +26,10 @@ from suffice.gate.calibration import (
     feature_limits,
     fit_interval,
 )
-from suffice.gate.extraction import Encoders, Extraction, FeatureBatch, featurize
+from suffice.gate.extraction import Extraction, FeatureBatch, Readers, featurize
 from suffice.gate.familiarity import DISTANCE_FOLDS, FormProfile, form_table
-from suffice.gate.features import AGREEMENT, LOCAL_FEATURE
-from suffice.gate.hits import NormalizedHits, normalize_hits, normalize_other_runs
+from suffice.gate.features import LOCAL_FEATURE
+from suffice.gate.hits import NormalizedHits, normalize_hits
 from suffice.gate.model import CalibratedModel, GateModel, LocalModel, SubmodelLabels
 from suffice.gate.policy import Policy, PolicyRule, action_shares, choose_actions
 from suffice.gate.question import WordTable, parse_question, title_search_key
@@ -73,8 +73,8 @@ class LabelledQuestion:
 
     The rest is optional and improves the gate: `titles` of needed documents by id (also of those
     not found), the question's `kind` or `labels`, `hops` if it differs from the number of needed
-    documents, `hits_after` another round, from which the gate learns when expanding is worth it,
-    and what other retrievers found (`others`).
+    documents, and `hits_after` another round, from which the gate learns when expanding is worth
+    it.
     """
 
     question: str
@@ -86,7 +86,6 @@ class LabelledQuestion:
     labels: Collection[str] = ()
     hops: float | None = None
     documents: Mapping[DocId, Document] = field(default_factory=dict, hash=False)
-    others: Sequence[Sequence[Any]] = ()
     complete: bool | None = None  # if `needed` is not known
 
     def is_complete(self, hits: NormalizedHits) -> bool:
@@ -169,17 +168,13 @@ class TrainingSet:
 def build_training_set(
     examples: Iterable[LabelledQuestion],
     words: WordTable,
-    encoders: Encoders,
+    readers: Readers,
     *,
     k: int | None,
     min_examples: int,
-    others: bool | None = None,
     data_sets: Sequence[str] | None = None,
 ) -> TrainingSet:
-    """The features of each example's first `k` hits.
-
-    `others` says whether to use other runs; by default they are used if an example has some.
-    """
+    """The features of each example's first `k` hits."""
     checked = check_examples(examples, min_examples)
     if data_sets is not None and len(data_sets) != len(checked):
         raise InputError(
@@ -195,14 +190,8 @@ def build_training_set(
                 hint=f"label the first {len(its.evidence.hits)} hits, or name the needed documents",
             )
     complete = [one.is_complete(its) for one, its in zip(checked, hits, strict=True)]
-    runs = None
-    if others or (others is None and any(one.others for one in checked)):
-        runs = [
-            normalize_other_runs(its, one.others, one.documents)
-            for one, its in zip(checked, hits, strict=True)
-        ]
     questions = [parse_question(one.question, words) for one in checked]
-    batch = featurize(hits, questions, words, encoders, runs)
+    batch = featurize(hits, questions, words, readers)
     groups = [" ".join(tokens(one.question)) for one in checked]
     return TrainingSet(checked, batch, np.array(complete, dtype=bool), groups, data_sets)
 
@@ -318,7 +307,6 @@ def fit_gate(
     model = replace(model, after=_fit_after(model, rest, table, odds, seed))
     card = {
         **card,
-        "others": AGREEMENT[0] in examples.batch.extra_features,
         "k": k or max(1, *(len(one.evidence.hits) for one in examples.batch.hits)),
         "seed": seed,
         "data": _fingerprint(examples),

@@ -127,16 +127,8 @@ class TracedGate:
             return self
         return TracedGate(calibrated, texts=self.texts, tracer=self._tracer)
 
-    def check(
-        self,
-        question: str,
-        hits: Iterable[Any],
-        *,
-        others: Iterable[Iterable[Any]] = (),
-        **options: Any,
-    ) -> Verdict:
-        pair = (question, hits, others) if others else (question, hits)
-        return self.check_batch([pair], **options)[0]
+    def check(self, question: str, hits: Iterable[Any], **options: Any) -> Verdict:
+        return self.check_batch([(question, hits)], **options)[0]
 
     def check_batch(
         self, pairs: Iterable[Any], *, explain: bool = True, **options: Any

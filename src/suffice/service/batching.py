@@ -50,14 +50,13 @@ class CheckJob:
     gate: str
     question: str
     hits: Sequence[Any]
-    others: Sequence[Sequence[Any]] = ()
     explain: bool = True
     rounds_left: int = 1
     notes: tuple[str, ...] = ()  # for the verdict
 
     @property
-    def pair(self) -> tuple[str, Sequence[Any], Sequence[Sequence[Any]]]:
-        return self.question, self.hits, self.others
+    def pair(self) -> tuple[str, Sequence[Any]]:
+        return self.question, self.hits
 
 
 _PendingVerdict = asyncio.Future[Verdict | InputError]

@@ -63,8 +63,7 @@ async def check(request: Request, form: schemas.CheckRequest) -> Response:
     """Check whether the hits are enough for the question: answer, expand or abstain."""
     service = get_service(request)
     gate = service.gate(form.gate)
-    options = form.explain, form.rounds_left
-    job = CheckJob(form.gate, form.question, form.hits, form.others, *options)
+    job = CheckJob(form.gate, form.question, form.hits, form.explain, form.rounds_left)
     job = await service.with_documents(job)
     verdict = await service.checks.check(job)
     get_context(request).log_fields |= {

@@ -73,7 +73,6 @@ Hits = Annotated[
 class _Evidence(_StrictModel):
     question: Question
     hits: Hits
-    others: list[Hits] = Field([], max_length=16, description="Hits of other retrievers.")
 
 
 class CheckRequest(_Evidence):

@@ -121,8 +121,7 @@ class Service:
 
     async def with_documents(self, job: CheckJob) -> CheckJob:
         """Give hits with only an id of the library its document; a note names an unknown id."""
-        hit_lists = (job.hits, *job.others)
-        bare = [hit["doc_id"] for hits in hit_lists for hit in hits if _is_bare_id(hit)]
+        bare = [hit["doc_id"] for hit in job.hits if _is_bare_id(hit)]
         if self._library is None or not bare:
             return job
         doc_ids = list(dict.fromkeys(bare))
@@ -132,13 +131,12 @@ class Service:
             document = documents[hit["doc_id"]] if _is_bare_id(hit) else None
             return hit if document is None else (document, hit.get("score"))
 
-        hits, *others = [[complete(hit) for hit in hits] for hits in hit_lists]
         unknown = [one for one, document in documents.items() if document is None]
         if unknown:
             more = f" and {len(unknown) - 1:,} more" if unknown[1:] else ""
             note = f"The library has no document {unknown[0]!r:.200}{more}: checked without text."
             job = replace(job, notes=(*job.notes, note))
-        return replace(job, hits=hits, others=others)
+        return replace(job, hits=list(map(complete, job.hits)))
 
     async def run_in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """For whatever waits for a disk or a model."""

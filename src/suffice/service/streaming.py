@@ -187,7 +187,7 @@ class BatchCheck:
             errors = error.errors(include_url=False, include_input=False)
             sent = [{**one, "loc": ("body", *one["loc"])} for one in errors]
             return None, validation_error(sent, BatchLine)
-        job = CheckJob(question=form.question, hits=form.hits, others=form.others, **self._options)
+        job = CheckJob(question=form.question, hits=form.hits, **self._options)
         return form.question_id, job
 
     def _write(self, line: int, question_id: Any, outcome: Verdict | Exception) -> None:
