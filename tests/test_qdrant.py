@@ -1,5 +1,5 @@
 """The store on Qdrant, as far as it needs no server: addresses, failing over, BM25's two halves,
-word frequencies, points.
+points.
 """
 
 from __future__ import annotations
@@ -11,19 +11,10 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from suffice.engines.library_location import open_location
 from suffice.engines.qdrant import QdrantAddress, QdrantStore, is_qdrant_address
-from suffice.engines.qdrant.collection_stats import (
-    CollectionStats,
-    StatsChange,
-    StatsHeader,
-    TermFrequencies,
-    parse_header,
-)
 from suffice.engines.qdrant.connection import MissingCollectionError, QdrantCluster
 from suffice.engines.qdrant.schema import (
     document_from_payload,
@@ -31,12 +22,7 @@ from suffice.engines.qdrant.schema import (
     point_id,
     qdrant_filter,
 )
-from suffice.engines.qdrant.sparse_bm25 import (
-    bm25_weights,
-    counts_from_weights,
-    document_terms,
-    question_terms,
-)
+from suffice.engines.qdrant.sparse_bm25 import document_vector, document_words, question_vector
 from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.memory import Bm25
@@ -190,65 +176,23 @@ def test_a_missing_library_names_the_build_command(
 
 
 def test_the_two_halves_of_bm25_make_the_whole() -> None:
-    texts = [document_terms(document) for document in VILLAGE]
-    change = StatsChange()
-    for one in texts:
-        change.count(one.ids, one.length, 1)
-    stats, _ = change.apply(CollectionStats.empty(), StatsHeader())
-    mean = stats.header.words / stats.header.documents
+    words = [document_words(document) for document in VILLAGE]
+    mean = sum(map(len, words)) / len(words)
+    vectors = [document_vector(one, mean) for one in words]
     for question in ("Who designed the engine in London?", "Ada", "nothing known", "東京"):
-        terms = question_terms(question)
-        idf = dict(zip(terms.tolist(), stats.idf(terms).tolist()))
-        scores = [
-            sum(
-                idf.get(number, 0) * weight
-                for number, weight in zip(
-                    one.ids.tolist(), bm25_weights(one.counts, one.length, mean)
-                )
-            )
-            for one in texts
-        ]
-        assert scores == pytest.approx(
-            Bm25(Corpus(VILLAGE)).scores([question])[0].tolist(), abs=1e-5
-        )
-
-
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=30), st.floats(1, 500), st.floats(1, 500))
-def test_counts_come_back_from_weights_as_the_server_keeps_them(
-    counts: list[int], mean: float, other: float
-) -> None:
-    length = sum(counts)
-    kept = bm25_weights(np.array(counts, float), length, mean).astype(np.float32).astype(float)
-    assert counts_from_weights(kept, length, mean).tolist() == counts
-    assert (bm25_weights(np.array(counts, float), length, other) < 1).all()
-
-
-def test_frequencies_grow_shrink_and_forget() -> None:
-    one = TermFrequencies.empty().changed(np.array([7, 3], np.uint32), np.array([2, 1]))
-    two = one.changed(np.array([3, 4_000_000_000], np.uint32), np.array([-1, 5]))
-    assert two.of(np.array([3, 7, 9, 4_000_000_000], np.uint32)).tolist() == [0, 2, 0, 5]
-    assert len(two.ids) == 2
-
-
-def test_pages_carry_frequencies_to_another_reader() -> None:
-    numbers = np.random.default_rng(1).integers(0, 2**32, 5000, dtype=np.uint64).astype(np.uint32)
-    change = StatsChange()
-    change.count(np.unique(numbers), 10, 1)
-    written, touched = change.apply(
-        CollectionStats.empty(StatsHeader(generation=3)),
-        StatsHeader(generation=3, documents=4),
-    )
-    assert touched == list(range(1, 65))
-    read = CollectionStats.empty().with_pages(
-        written.header, {point["id"]: point["payload"] for point in written.page_points(touched)}
-    )
-    assert read.frequencies.ids.tolist() == np.unique(numbers).tolist()
-    assert read.header.documents == 5
-
-
-def test_a_collection_of_another_format_is_told() -> None:
-    with pytest.raises(NotReadyError, match="format 99"):
-        parse_header({"format": 99}, "qdrant://host/x")
+        asked = question_vector(question)
+        assert set(asked.values) <= {1.0}
+        scores = []
+        for vector in vectors:
+            weights = dict(zip(vector.indices, vector.values))
+            shared = set(weights) & set(asked.indices)
+            counts = {term: sum(term in one.indices for one in vectors) for term in shared}
+            idf = {
+                term: np.log1p((len(VILLAGE) - n + 0.5) / (n + 0.5)) for term, n in counts.items()
+            }
+            scores.append(sum(idf[term] * weights[term] for term in shared))
+        expected = Bm25(Corpus(VILLAGE)).scores([question])[0].tolist()
+        assert scores == pytest.approx(expected, abs=1e-5)
 
 
 # ---- points
@@ -257,7 +201,7 @@ def test_a_collection_of_another_format_is_told() -> None:
 def test_a_document_comes_back_from_its_point() -> None:
     odd = Document("odd", "", entities=("a", "b", "a"), extra={"deep": {"n": 2**70, "none": None}})
     for document in (*VILLAGE, odd, Document("bare", "")):
-        assert document_from_payload(payload_from_document(document, 3, 10)) == document
+        assert document_from_payload(payload_from_document(document, 3)) == document
 
 
 def test_a_point_has_the_id_that_its_document_gives_it() -> None:

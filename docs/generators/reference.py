@@ -289,7 +289,7 @@ WRITTEN_FORMATS = {
         "a library's documents: SQLite",
         "`suffice build --out`, `Library.add`",
     ),
-    "suffice.engines.qdrant.collection_stats.FORMAT": (
+    "suffice.engines.qdrant.schema.FORMAT": (
         "a library's header in a Qdrant collection",
         "`suffice build --store`",
     ),

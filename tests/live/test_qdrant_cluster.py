@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 from suffice.cli.app import app
 from suffice.datasets import jsonl
 from suffice.engines.qdrant import QdrantStore
-from suffice.engines.qdrant.writer import CollectionWriter
-from suffice.errors import EngineError, InputError
+from suffice.errors import EngineError, InputError, NotReadyError
 from suffice.library import Library
 from suffice.registry import RETRIEVERS
 from suffice.retrieval.bridge import BridgeRetriever, TreeRanker
@@ -65,9 +64,26 @@ def news(qdrant_hosts: str) -> Iterator[tuple[MemoryStore, QdrantStore]]:
 QUESTIONS = [one.question.text for one in controlled_collection(documents=300).questions()][:40]
 
 
-def test_bm25_on_three_shards_is_bm25_over_the_whole(news: tuple[MemoryStore, QdrantStore]) -> None:
+def overlap(ours: list[tuple[Hit, ...]], theirs: list[tuple[Hit, ...]]) -> float:
+    """Mean share of the hits that both have."""
+    pairs = [(set(ids(one)), set(ids(other))) for one, other in zip(ours, theirs)]
+    return float(np.mean([len(one & other) / max(len(one), 1) for one, other in pairs]))
+
+
+def test_bm25_on_three_shards_is_nearly_bm25_over_the_whole(
+    news: tuple[MemoryStore, QdrantStore],
+) -> None:
     exact, sharded = (store.search_text(QUESTIONS, k=10) for store in news)
-    for ours, theirs in zip(exact, sharded):
+    assert overlap(exact, sharded) > 0.8  # a shard has 100 documents
+
+
+def test_bm25_on_one_shard_is_bm25(address: str) -> None:
+    documents = list(controlled_collection(documents=300).documents())
+    with QdrantStore(address) as store:
+        store.put(documents)
+        found = store.search_text(QUESTIONS, k=10)
+        exact = MemoryStore(documents).search_text(QUESTIONS, k=10)
+    for ours, theirs in zip(exact, found):
         assert [hit.score for hit in theirs] == pytest.approx([hit.score for hit in ours], abs=2e-5)
         # Scores that differ in the sixth digit alone may change places.
         least = known(ours[-1].score) + 1e-4
@@ -83,15 +99,12 @@ def test_vector_search_finds_the_same_on_three_shards(
 
 
 @pytest.mark.parametrize("name", ["hybrid-metagraph", "hybrid-title", "filtered", "bridge"])
-def test_a_retriever_finds_there_what_it_finds_in_memory(
+def test_a_retriever_finds_there_nearly_what_it_finds_in_memory(
     name: str, news: tuple[MemoryStore, QdrantStore]
 ) -> None:
     make: Any = RETRIEVERS.get(name)
     here, there = (make(store).search(QUESTIONS[:5], k=8) for store in news)
-    shared = [
-        len(set(ids(one)) & set(ids(other))) / max(len(one), 1) for one, other in zip(here, there)
-    ]
-    assert np.mean(shared) > 0.97, shared
+    assert overlap(here, there) > 0.8
 
 
 def test_a_bridge_question_costs_hops_and_two_round_trips(
@@ -131,58 +144,35 @@ def test_a_rebuild_takes_the_place_of_the_old_in_one_step(address: str) -> None:
         assert ids(reader.search_text(["poet"], k=3)[0]) == []
 
 
-def test_vectors_may_come_later_than_documents(address: str) -> None:
+def test_vectors_for_a_collection_without_are_refused(address: str) -> None:
     with QdrantStore(address) as store:
         store.put(VILLAGE)
-        store.put([VILLAGE[0]], VILLAGE_VECTORS[:1])
-        assert [one.doc_id for one in store.documents()] == [one.doc_id for one in VILLAGE]
-        assert ids(store.search_vectors(VILLAGE_VECTORS[:1], k=3)[0]) == ["ada"]
-        assert ids(store.search_text(["poet"], k=3)[0]) == ["byron"]
+        before = store.generation
+        with pytest.raises(InputError, match="made without vectors") as caught:
+            store.put([VILLAGE[0]], VILLAGE_VECTORS[:1])
+        assert "--rebuild" in str(caught.value.hint)
+        assert store.generation == before
 
 
-def test_weights_follow_changing_lengths(address: str) -> None:
-    short = [Document(f"s{n}", f"red fox {n}") for n in range(5)]
-    long = [Document(f"l{n}", "red " + "filler " * 60 + f"x{n}") for n in range(20)]
-    with QdrantStore(address) as store:
-        store.put(short)
-        store.put(long)
-        whole = MemoryStore([*short, *long]).search_text(["red fox"], k=9)[0]
-        found = store.search_text(["red fox"], k=9)[0]
-        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in whole], rel=1e-3)
-
-
-def test_a_first_batch_that_misleads_is_noticed_while_few_documents_are_in(
+def test_what_a_writer_that_died_has_stored_is_searched_and_counted(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weighed: list[float] = []
-    monkeypatch.setattr("suffice.engines.qdrant.writer.EARLY", (8,))
-    monkeypatch.setattr(
-        CollectionWriter, "_update_weights", lambda writer, mean: weighed.append(mean)
-    )
-    short = [Document(f"s{n}", "red fox") for n in range(4)]
-    long = [Document(f"l{n}", "red " + "filler " * 9) for n in range(4)]
-    with QdrantStore(address, batch=4) as store:
-        store.put([*short, *long])
-        assert weighed[0] == 6.0  # (4 x 2 + 4 x 10) / 8, before the write was over
-        assert len(weighed) == 2
-
-
-def test_a_writer_that_died_is_made_up_for_by_the_next(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with QdrantStore(address) as store:
+    with QdrantStore(address, batch=2, refresh_s=0) as store:
         store.put(VILLAGE[:2])
-        with monkeypatch.context() as dying:
-            dying.setattr(CollectionWriter, "publish", lambda self: 1 / 0)
-            with pytest.raises(ZeroDivisionError):
-                store.put(VILLAGE[2:4])
-    with QdrantStore(address) as store:
-        assert len(store) == 2  # stored, but not counted
+        before = store.generation
+
+        def die(_: object) -> None:
+            monkeypatch.setattr(QdrantStore, "_raise_generation", lambda *_: None)
+            raise ZeroDivisionError
+
+        with monkeypatch.context(), pytest.raises(ZeroDivisionError):
+            store.put(VILLAGE[2:], acknowledged=die)
+        monkeypatch.undo()
+        assert store.generation > before
+        assert len(store) == 4
+        assert ids(store.search_text(["poet"], k=3)[0]) == ["byron"]
         store.put(VILLAGE[4:])
-        assert len(store) == len(VILLAGE)
-        assert [hit.score for hit in store.search_text(["London"], k=9)[0]] == pytest.approx(
-            [hit.score for hit in MemoryStore(VILLAGE).search_text(["London"], k=9)[0]], rel=0.05
-        )
+        assert [one.doc_id for one in store.documents()] == [one.doc_id for one in VILLAGE]
 
 
 def test_a_collection_of_others_is_left_alone(qdrant_hosts: str) -> None:
@@ -196,7 +186,7 @@ def test_a_collection_of_others_is_left_alone(qdrant_hosts: str) -> None:
     try:
         with (
             QdrantStore(f"qdrant://{qdrant_hosts}/{name}") as store,
-            pytest.raises(InputError, match="did not make"),
+            pytest.raises(NotReadyError, match="did not make"),
         ):
             store.put(VILLAGE)
     finally:

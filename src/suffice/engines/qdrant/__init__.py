@@ -1,15 +1,12 @@
 """The store on Qdrant, for several machines: sharded, replicated, accessed over the network.
 
-    store             QdrantStore
-    connection        addresses, and requests to any node that answers
-    schema            documents as points, filters, numbered collections behind aliases
-    reader            searches and look-ups
-    writer            adding and removing documents
-    collection_stats  word frequencies, lengths and the generation of the whole collection
-    sparse_bm25       BM25 as sparse vectors
+    store        QdrantStore
+    connection   addresses, and requests to any node that answers
+    schema       documents as points, filters, numbered collections behind an alias
+    sparse_bm25  BM25 as sparse vectors
 
-docs/decisions/0026-qdrant.md explains why scores do not depend on the shards, and what happens when
-a node is killed.
+docs/decisions/0026-qdrant.md explains how scores depend on the shards, and what happens when a node
+is killed.
 """
 
 from suffice.engines.qdrant.connection import QdrantAddress, is_qdrant_address

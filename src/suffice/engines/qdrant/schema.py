@@ -1,11 +1,11 @@
-"""The data on the server: documents as points, filters, and collections behind aliases.
+"""The data on the server: documents as points, filters, and collections behind an alias.
 
 A point's id is derived from the document's, so writing it twice stores it once. Every field that
 can be filtered is its own payload field; `extra` is a JSON string, because it may contain what the
 server cannot store.
 
-`news` and `news-facts` are aliases of `news-7` and `news-7-facts`. A rebuild fills number 8 next to
-it and then switches both aliases in one step: readers see all of the old or all of the new.
+`news` is an alias of `news-7`. A rebuild fills number 8 next to it and then switches the alias:
+readers see all of the old or all of the new. What is known of the whole collection is its metadata.
 """
 
 from __future__ import annotations
@@ -13,18 +13,22 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from suffice.engines.qdrant.connection import MissingCollectionError, QdrantAddress, QdrantCluster
-from suffice.errors import EngineError, InputError
+from suffice.engines.qdrant.connection import MissingCollectionError, QdrantCluster
+from suffice.errors import EngineError, InputError, NotReadyError
+from suffice.retrieval.store_checks import check_document
 from suffice.types import Condition, DocId, Document, Filter
 
-__all__ = ["CollectionNames", "document_from_payload", "payload_from_document", "qdrant_filter"]
+if TYPE_CHECKING:
+    from qdrant_client.models import CollectionInfo
 
+__all__ = ["CollectionState", "document_from_payload", "payload_from_document", "qdrant_filter"]
+
+FORMAT = 2
 DENSE, WORDS = "dense", "words"  # the vectors of a point
 KEYWORD_FIELDS = ("source", "category", "entities", "published_at")
 INTEGER_FIELDS = ("day", "place")  # the date as a number, for ranges; the insertion order
@@ -41,15 +45,14 @@ def point_id(doc_id: DocId) -> str:
     return str(uuid.uuid5(_ID_NAMESPACE, doc_id))
 
 
-def payload_from_document(document: Document, place: int, length: int) -> dict[str, Any]:
-    """`length` is in words. Empty fields are left out, so that a filter can test for "has none"."""
+def payload_from_document(document: Document, place: int) -> dict[str, Any]:
+    """Empty fields are left out, so that a filter can test for "has none"."""
     day = document.published_at
     entities = list(dict.fromkeys(document.entities))
     repeated = len(entities) < len(document.entities)
     payload = {
         "id": document.doc_id,
         "place": place,
-        "length": length,
         "title": document.title,
         "text": document.text,
         "source": document.source,
@@ -68,19 +71,20 @@ def document_from_payload(payload: Mapping[str, Any]) -> Document:
     """The document of a point; EngineError if another program wrote into the collection."""
     try:
         day = payload.get("published_at")
-        entities = payload.get("named") or payload.get("entities") or ()
-        texts = payload["id"], payload.get("text", ""), payload.get("title", "")
-        source, category, parent = (payload.get(name) for name in ("source", "category", "parent"))
-        extra = json.loads(payload["extra"]) if "extra" in payload else {}
-        if not all(isinstance(one, str) for one in (*texts, *entities)):
-            raise TypeError("a field is not a text")
-        if not all(isinstance(one, str | None) for one in (source, category, parent)):
-            raise TypeError("a field is not a text")
-        if not isinstance(extra, dict) or isinstance(entities, str):
-            raise TypeError("a field has another type")
-        published_at = date.fromisoformat(day) if day else None
-        return Document(*texts, source, category, published_at, tuple(entities), parent, extra)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        return check_document(
+            Document(
+                payload["id"],
+                payload.get("text", ""),
+                payload.get("title", ""),
+                payload.get("source"),
+                payload.get("category"),
+                date.fromisoformat(day) if day else None,
+                tuple(payload.get("named") or payload.get("entities") or ()),
+                payload.get("parent"),
+                dict(json.loads(payload.get("extra", "{}"))),
+            )
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, InputError) as error:
         raise EngineError(
             f"a point of the collection is not a document of suffice: {error!r:.200}",
             hint="use another collection for other data; "
@@ -113,19 +117,26 @@ def _condition(condition: Condition, lenient: bool) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class CollectionNames:
-    """The collection of the documents and the one of their statistics."""
+class CollectionState:
+    """What is known of a collection; its metadata on the server."""
 
-    documents: str
-    stats: str
+    generation: int = 0  # 0: there is no collection
+    build: str = ""  # new for every rebuild of the collection
+    encoder: str | None = None
+    dimension: int = 0  # of the vectors; 0 if there are none
+    mean: float = 0.0  # words per document, as used for all weights; 0 before the first documents
+    format: int = FORMAT
 
-    @classmethod
-    def aliases(cls, collection: str) -> CollectionNames:
-        return cls(collection, f"{collection}-facts")
 
-    @classmethod
-    def numbered(cls, collection: str, number: int) -> CollectionNames:
-        return cls.aliases(f"{collection}-{number}")
+def parse_state(info: CollectionInfo, where: str) -> CollectionState:
+    metadata: dict[str, Any] = info.config.metadata or {}
+    if metadata.get("format") != FORMAT:
+        raise NotReadyError(
+            f"{where} is a collection that this suffice did not make: "
+            f"its format is {metadata.get('format')!r}, expected {FORMAT}",
+            hint="choose another name, or delete it; the server must be Qdrant 1.16 or newer",
+        )
+    return CollectionState(**{one.name: metadata[one.name] for one in fields(CollectionState)})
 
 
 def current_number(cluster: QdrantCluster, collection: str) -> int | None:
@@ -137,78 +148,63 @@ def current_number(cluster: QdrantCluster, collection: str) -> int | None:
                 return int(number)
             message = f"{collection!r} is an alias of {one.collection_name!r}, which is not ours"
             raise InputError(message, hint="choose another name")
-    if cluster.ask(lambda client: client.collection_exists(collection)):
-        message = f"{collection!r} is a collection that suffice did not make"
-        raise InputError(message, hint="choose another name")
     return None
 
 
-def create_collections(
-    cluster: QdrantCluster, address: QdrantAddress, names: CollectionNames, dimension: int
-) -> None:
-    """Create both collections, empty and indexed; drop them first if they exist."""
+def create_collection(cluster: QdrantCluster, name: str, state: CollectionState) -> None:
+    """Create a collection, empty and indexed; drop it first if it exists."""
     from qdrant_client import models
 
-    drop_collections(cluster, names)
-    copies: dict[str, Any] = {
-        "replication_factor": address.replicas,
-        "write_consistency_factor": address.write_consistency,
-        "timeout": max(1, round(address.timeout_s)),
-    }
-    dense = models.VectorParams(size=max(dimension, 1), distance=models.Distance.DOT)
-    _create_collection(
-        cluster,
-        names.documents,
-        vectors_config={DENSE: dense} if dimension else {},
-        sparse_vectors_config={WORDS: models.SparseVectorParams()},
-        shard_number=address.shards,
-        # Exact search needs no graph over the vectors.
-        hnsw_config=models.HnswConfigDiff(m=0 if address.exact else HNSW_LINKS),
-        **copies,
-    )
-    _create_collection(cluster, names.stats, vectors_config={}, shard_number=1, **copies)
-    keyword = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)
-    kind = models.IntegerIndexType.INTEGER
-    number = models.IntegerIndexParams(type=kind, lookup=False, range=True)
-    schemas = {**dict.fromkeys(KEYWORD_FIELDS, keyword), **dict.fromkeys(INTEGER_FIELDS, number)}
-
-    def create_index(field: str) -> None:
-        options: dict[str, Any] = {"field_schema": schemas[field], "wait": True}
-        cluster.ask(lambda client: client.create_payload_index(names.documents, field, **options))
-
-    with ThreadPoolExecutor(len(schemas)) as pool:  # each waits for the nodes to agree
-        list(pool.map(create_index, schemas))
-
-
-def _create_collection(cluster: QdrantCluster, name: str, **settings: Any) -> None:
+    drop_collection(cluster, name)
+    address = cluster.address
+    dense = models.VectorParams(size=max(state.dimension, 1), distance=models.Distance.DOT)
+    words = models.SparseVectorParams(modifier=models.Modifier.IDF)
     try:
-        cluster.ask(lambda client: client.create_collection(name, **settings))
+        cluster.ask(
+            lambda client: client.create_collection(
+                name,
+                vectors_config={DENSE: dense} if state.dimension else {},
+                sparse_vectors_config={WORDS: words},
+                shard_number=address.shards,
+                replication_factor=address.replicas,
+                write_consistency_factor=address.write_consistency,
+                # Exact search needs no graph over the vectors.
+                hnsw_config=models.HnswConfigDiff(m=0 if address.exact else HNSW_LINKS),
+                timeout=max(1, round(address.timeout_s)),
+                metadata=asdict(state),
+            )
+        )
     except EngineError:
         # If the answer was lost, the repeated request finds the collection it has already created.
         if not cluster.ask(lambda client: client.collection_exists(name)):
             raise
+    number = models.IntegerIndexParams(
+        type=models.IntegerIndexType.INTEGER, lookup=False, range=True
+    )
+    for field in (*KEYWORD_FIELDS, *INTEGER_FIELDS):
+        schema = models.PayloadSchemaType.KEYWORD if field in KEYWORD_FIELDS else number
+        cluster.ask(
+            lambda client, field=field, schema=schema: client.create_payload_index(  # type: ignore[misc]
+                name, field, schema, wait=True
+            )
+        )
 
 
-def switch_aliases(cluster: QdrantCluster, collection: str, number: int) -> None:
-    """Point both aliases to this number, in one step."""
+def switch_alias(cluster: QdrantCluster, alias: str, name: str) -> None:
+    """Point the alias to this collection, in one step."""
     from qdrant_client import models
 
-    aliases = astuple(CollectionNames.aliases(collection))
-    targets = astuple(CollectionNames.numbered(collection, number))
-    known = {one.alias_name for one in cluster.ask(lambda client: client.get_aliases()).aliases}
-    steps: list[Any] = [
-        models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name))
-        for name in aliases
-        if name in known
-    ]
-    for name, target in zip(aliases, targets):
-        create = models.CreateAlias(collection_name=target, alias_name=name)
-        steps.append(models.CreateAliasOperation(create_alias=create))
+    aliases = cluster.ask(lambda client: client.get_aliases()).aliases
+    steps: list[Any] = []
+    if any(one.alias_name == alias for one in aliases):
+        old = models.DeleteAlias(alias_name=alias)
+        steps.append(models.DeleteAliasOperation(delete_alias=old))
+    new = models.CreateAlias(collection_name=name, alias_name=alias)
+    steps.append(models.CreateAliasOperation(create_alias=new))
     cluster.ask(lambda client: client.update_collection_aliases(steps))
 
 
-def drop_collections(cluster: QdrantCluster, names: CollectionNames) -> None:
-    for name in astuple(names):
-        if cluster.ask(lambda client, name=name: client.collection_exists(name)):  # type: ignore[misc]
-            with suppress(MissingCollectionError):  # dropped meanwhile
-                cluster.ask(lambda client, name=name: client.delete_collection(name))  # type: ignore[misc]
+def drop_collection(cluster: QdrantCluster, name: str) -> None:
+    if cluster.ask(lambda client: client.collection_exists(name)):
+        with suppress(MissingCollectionError):  # dropped meanwhile
+            cluster.ask(lambda client: client.delete_collection(name))
