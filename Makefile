@@ -109,7 +109,7 @@ model-file: $(VENV)/.dev
 	$(BIN)/python -m suffice_research.model_file $(MODEL_FILE)
 
 # The cross-encoder would read for hours: take what it said once. Order only: new scores are no reason to run again.
-SCORES := docs/results/runs/multi-meta-rag-scores.npz
+SCORES := research/results/runs/multi-meta-rag-scores.npz
 runs/multi-meta-rag/study.json runs/multi-meta-rag-model/study.json: | $(if $(and $(DATA),$(wildcard $(SCORES))),runs/cache/.scores)
 
 runs/cache/.scores: $(SCORES)
@@ -126,7 +126,7 @@ docs: $(VENV)/.dev  ## write the generated pages of docs/, and build the site: s
 	$(BIN)/python -m docs.generators
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs site
 
-results: $(VENV)/.dev  ## measure every page of docs/results again (needs the real data; most of a day); PART=loop for one
+results: $(VENV)/.dev  ## measure every page of research/results again (needs the real data; most of a day); PART=loop for one
 	$(BIN)/python -m docs.generators.measure $(PART) $(if $(WORK),--work $(WORK))
 
 lock: $(TOOLS)/.made  ## write requirements.lock: constraints.txt with hashes, for every platform

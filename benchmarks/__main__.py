@@ -1,5 +1,5 @@
 """`make bench`: run every benchmark, then print all ratios in one table. `--write` writes the pages
-in docs/results.
+in research/results.
 
 `--quick` uses small sizes and skips the parts that take minutes even so (qdrant, batch,
 name-links). `python -m benchmarks gate` runs one part; all of them take half an hour.
@@ -124,7 +124,7 @@ def main() -> int:
     parser.add_argument("part", nargs="?", choices=tuple(PARTS), help="one part; default: all")
     parser.add_argument("--quick", action="store_true", help="the small sizes only")
     parser.add_argument(
-        "--write", action="store_true", help="write the page in docs/results from this run"
+        "--write", action="store_true", help="write the page in research/results from this run"
     )
     asked = parser.parse_args()
     chosen = (

@@ -1,4 +1,4 @@
-"""All ratios in one table: from a run, or from the pages in docs/results, which hold the figures.
+"""All ratios in one table: from a run, or from the pages in research/results, which hold the figures.
 
 A part's page is parsed back into its tables, so that there is one copy of each figure.
 """
@@ -134,7 +134,7 @@ def _table(title: str, says: str, drawn: str) -> ResultTable:
 
 
 def page(results: Path) -> str:
-    """docs/results/performance.md: the table, and the source of each part's figures."""
+    """research/results/performance.md: the table, and the source of each part's figures."""
     pages = {part: results / f"performance-{part}.md" for part in TITLES}
     texts = {
         part: path.read_text(encoding="utf-8") if path.exists() else ""

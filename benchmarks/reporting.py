@@ -2,7 +2,7 @@
 that was kept.
 
 A bench module has `tables(quick)`, which yields tables as they are measured. `python -m benchmarks`
-prints them all and, with `--write`, writes a page in docs/results. The parts of `robustness/`
+prints them all and, with `--write`, writes a page in research/results. The parts of `robustness/`
 return the same.
 """
 

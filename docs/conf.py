@@ -14,7 +14,6 @@ version = release = version_of("suffice")
 extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
-exclude_patterns = ["results/runs"]
 html_theme = "furo"  # fonts of the reader's system, nothing from elsewhere
 html_title = "suffice"
 html_favicon = "../src/suffice/service/page/mark.svg"

@@ -77,7 +77,9 @@ def test_the_command_measures_what_a_system_finds_and_costs(village: Path, tmp_p
     assert "costs" not in run.to_json(timings=False)
     summary = retrieval_summary(run)
     assert summary["costs"]["bm25"]["index_s"] == cost.index_s
-    assert summary["commit"] == run.commit  # docs/results/runs holds summaries: how old are they?
+    assert (
+        summary["commit"] == run.commit
+    )  # research/results/runs holds summaries: how old are they?
     (table,) = cost_tables(run)
     assert [row[0] for row in table.rows] == ["bm25", "dense:all-mpnet-base-v2"]
     assert isinstance(cost_figure(run), Points)

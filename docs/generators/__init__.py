@@ -1,3 +1,3 @@
-"""The generators of docs/reference, docs/results and docs/models: `python -m docs.generators` (or
+"""The generators of docs/reference, research/results and docs/models: `python -m docs.generators` (or
 `make docs`).
 """

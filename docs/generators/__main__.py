@@ -1,11 +1,9 @@
 """`make docs`: write the generated pages and pictures, and refresh the outputs of code blocks."""
 
 from docs.generators.code_blocks import PAGES, refresh_outputs
-from docs.generators.freshness import with_freshness
 from docs.generators.pages import pages, pictures
 
-texts = with_freshness(pages())
-for path, content in ({path: text.encode() for path, text in texts.items()} | pictures()).items():
+for path, content in ({path: text.encode() for path, text in pages().items()} | pictures()).items():
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     print(f"wrote {path.parent.name}/{path.name}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from docs.generators.markdown import table
+from docs.generators.markdown import at_commit, table
 from docs.generators.paths import RESULTS, RUNS
 
 STORED = RUNS / "answers.json"
 COMMAND = (
     "python -m suffice_research.training.answers --data $DATA --questions {questions} --study-only "
-    "--study docs/results/runs/answers.json"
+    "--study research/results/runs/answers.json"
 )
 UNSEEN = ("covidqa", "everyday/", "direction")  # nothing is trained on these
 
@@ -51,6 +51,8 @@ def pages() -> dict[Path, str]:
 
     {COMMAND.format(questions=study["questions"])}
 
+Measured {at_commit(study["commit"])}.
+
 Each list has eight passages: the needed ones and others that look relevant. Each question is asked again with a needed passage
 removed; any answer is then wrong. The third column has the number of complete and of incomplete lists. EM, F1 and *right* (F1 of
 at least 0.5) are for the best answer to complete lists, whatever its probability. As in `ask`, an answer is given if the shipped
@@ -71,7 +73,7 @@ all lists with one standard error to spare. The gate was fitted on most of these
 MultiHop-RAG, and on none of the other sources.
 
 {table(("source", "questions", "answered", "right of those given"), left_out)}
-[Decision 36](../decisions/0036-answers.md) explains how it is learned. With 20 answers, a share of 0.75 has a standard error of
+[Decision 36](../../docs/decisions/0036-answers.md) explains how it is learned. With 20 answers, a share of 0.75 has a standard error of
 about 0.1; with five, about 0.2. The reader was trained on other questions of the sources marked *seen*. *direction* has pairs about
 who did what to whom (`research/direction`). We wrote the rules that check roles while looking at the pairs of *read*; the pairs of
 *kept* were not looked at before. *more* are harder ones, written before the table of converse verbs and read while it was made.{" " + study["note"] if "note" in study else ""}

@@ -1,4 +1,6 @@
-"""The pages on guarantees and licences, from robustness/guarantees.py and the stored figures."""
+"""The pages on guarantees, their measurements and licences, from robustness/guarantees.py and the
+stored figures.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +11,40 @@ from benchmarks.reporting import ResultTable
 from robustness.guarantees import GUARANTEES, Guarantee
 from robustness.results import PARTS, StoredFigures, load_figures
 
-from docs.generators.paths import REFERENCE
+from docs.generators.paths import REFERENCE, RESULTS
 
 LICENCES = "Licences"  # a long table: it has its own page
 
 
 def pages() -> dict[Path, str]:
-    return {REFERENCE / "guarantees.md": guarantees(), REFERENCE / "licences.md": licences()}
+    return {
+        REFERENCE / "guarantees.md": guarantees(),
+        REFERENCE / "licences.md": licences(),
+        RESULTS / "robustness.md": measurements(),
+    }
 
 
 def guarantees() -> str:
     figures = {part: load_figures(part) for part in PARTS}
     lines = [
         "# Guarantees\n",
-        "This page lists each guarantee with its tests, its last measurement, and what it does not cover. `make robustness "
-        "WRITE=1` measures everything again, `python -m robustness PART --write` one part. The threat model is in "
-        "`SECURITY.md`.\n",
+        "This page lists each guarantee with its tests, its last measurement, and what it does not cover. The figures are in "
+        "`research/results/robustness.md`, the threat model in `SECURITY.md`.\n",
     ]
     for title, group in GUARANTEES.items():
         lines.append(f"## {title}\n")
         lines += [_guarantee(one, figures) for one in group]
-    lines.append("## Last measurements\n")
+    return "\n".join(lines)
+
+
+def measurements() -> str:
+    """research/results/robustness.md"""
+    lines = [
+        "# Robustness: last measurements\n",
+        "`make robustness WRITE=1` measures everything again, `python -m robustness PART --write` one part.\n",
+    ]
     for part, title in PARTS.items():
-        lines += _part(part, title, figures[part])
+        lines += _part(part, title, load_figures(part))
     return "\n".join(lines)
 
 
@@ -57,17 +70,15 @@ def _guarantee(one: Guarantee, figures: dict[str, StoredFigures | None]) -> str:
 
 
 def _measured(name: str, figures: dict[str, StoredFigures | None]) -> str:
-    """A part or one of its tables, linked to its figures below, and whether the requirement was
-    kept.
-    """
+    """A part or one of its tables, and whether the requirement was kept."""
     part, _, title = name.partition(": ")
-    linked = f"[{PARTS[part].lower()}](#{PARTS[part].lower().replace(',', '').replace(' ', '-')})"
+    named = PARTS[part].lower()
     found = figures[part]
     if found is None:
-        return f"{linked}: not run yet"
+        return f"{named}: not run yet"
     chosen = [one for one in found.tables if one.title.startswith(title)]
     run = "a short run" if found.quick else "a full run"
-    where = f"{linked}, *{title.lower()}*" if title else linked
+    where = f"{named}, *{title.lower()}*" if title else named
     return f"{where}, {run} of {found.date}: {_outcome(chosen, () if title else found.failed)}"
 
 
@@ -99,7 +110,7 @@ def _table(one: ResultTable) -> list[str]:
     says = " ".join(part for part in (one.says, one.verdict()) if part)
     if one.title == LICENCES:
         return [
-            f"**{one.title}.** {len(one.rows)} packages, [listed](licences.md). {one.verdict()}\n"
+            f"**{one.title}.** {len(one.rows)} packages, listed in docs/reference/licences.md. {one.verdict()}\n"
         ]
     return [
         f"**{one.title}.** {says}\n",

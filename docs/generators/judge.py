@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from docs.generators.markdown import at_commit
 from docs.generators.paths import RESULTS, RUNS
 from docs.generators.results import section_lines
 from suffice.evaluation.significance import Interval
@@ -88,14 +89,14 @@ def _value(cell: Cell) -> float:
 
 def _lines(study: Study) -> Iterator[str]:
     yield f"# {study.title}\n"
-    yield f"    {READ}\n    {COMMAND}\n"
+    yield f"    {READ}\n    {COMMAND}\n\nMeasured {at_commit(study.commit)}.\n"
     yield (
         f"The judge is {study.settings['model']}; the gate is the shipped standard gate. `research/judge/README.md` describes the "
         f"stored answers of both; `{PROMPTS}` writes the judge's prompts. Everyday text is drawn lists from our own held-out "
         "files, and COVID-QA is hits of BM25; neither gate nor reader was trained on these. Wikipedia is hits of BM25 for test "
         "questions of HotpotQA, 2WikiMultiHopQA and MuSiQue; the gate was trained on other questions of these sets. The judge may have "
         f"been trained on any of the public sets.{'' if study.settings['controls'] else BEFORE_CONTROLS} Brackets show 95 % bootstrap intervals over questions. "
-        "To use a judge, see [let a model decide the hard ones](../howto/judge.md).\n"
+        "To use a judge, see [let a model decide the hard ones](../../docs/howto/judge.md).\n"
     )
     yield from (f"- {line}" for line in (*_verdict(study), *study.summary, *_orders(study)))
     yield ""

@@ -18,6 +18,11 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     )
 
 
+def at_commit(commit: str | None) -> str:
+    """Of which code a stored run is."""
+    return f"at commit {commit[:8]}" if commit else "at a commit that was not stored"
+
+
 def replace_between(text: str, begin: str, end: str, content: str) -> str:
     """A page that people write, with the part between two marks made anew."""
     return re.sub(

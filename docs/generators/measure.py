@@ -1,4 +1,4 @@
-"""`make results`: measure the figures of docs/results again, one part per page; `make docs` then
+"""`make results`: measure the figures of research/results again, one part per page; `make docs` then
 renders the pages.
 
 `python -m docs.generators.measure loop gate` measures two parts; all of them take most of a day.

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from docs.generators.markdown import at_commit
 from docs.generators.paths import DOCS, RESULTS, RUNS
 from suffice.evaluation.figures import draw_figure
 from suffice.evaluation.significance import Interval
@@ -92,7 +93,7 @@ def study_command(name: str, study: Study) -> str:
     module, usual = STUDY_MODULES[name]
     return (
         f"python -m suffice_research.training.{module} --data $DATA --readings FILE{_options(usual, study)} "
-        f"--out docs/results/runs/{name}.json"
+        f"--out research/results/runs/{name}.json"
     )
 
 
@@ -102,7 +103,7 @@ def gate_command(preset: str, study: Study | None = None) -> str:
     chosen = _options({"questions": QUESTIONS[preset], "judged": judged}, study)
     if preset == STANDARD:
         chosen += " --shipped"  # gates of one data set take an hour more
-    return f"python -m suffice_research.training.{module} --data $DATA{chosen} --study docs/results/runs/gate-{preset}.json"
+    return f"python -m suffice_research.training.{module} --data $DATA{chosen} --study research/results/runs/gate-{preset}.json"
 
 
 FAST_COMMAND = "python -m suffice_research.training.gate --data $DATA --preset fast"
@@ -135,18 +136,22 @@ def _gate_picture(study: Study, at: int) -> str:
 
 
 def gate_results(found: dict[str, Study]) -> str:
-    """docs/results/gate.md"""
+    """research/results/gate.md"""
     lines = [
         "# The gate: results\n",
         "All features are deployable: no gold hops, types or labels. `$DATA` is the folder of public data (see CONTRIBUTING). "
         "Every figure is on held-out questions. For `standard`, a fast gate trained on fewer questions replaces the shipped "
-        "one ([decision 35](../decisions/0035-reader.md)).\n",
+        "one ([decision 35](../../docs/decisions/0035-reader.md)).\n",
     ]
     for name in STUDY_MODULES:
         if study := stored_study(name):
             first, *others = study.sections  # the first is what the heading says
             lines += [f"## {first.title}\n", f"    {study_command(name, study)}\n"]
-            lines += ["Summary:\n", *(f"- {line}" for line in study.summary), ""]
+            lines += [
+                f"Measured {at_commit(study.commit)}. Summary:\n",
+                *(f"- {line}" for line in study.summary),
+                "",
+            ]
             lines += list(_gate_section(first, study))[1:]
             if name == "gate-baselines" and (judge := stored_study("judge")):
                 lines += _judge_beside(judge)
@@ -154,6 +159,7 @@ def gate_results(found: dict[str, Study]) -> str:
                 lines += _gate_section(section, study)
     for preset, study in found.items():
         lines += [f"## Preset `{preset}`\n", f"    {gate_command(preset, study)}\n"]
+        lines += [f"Measured {at_commit(study.commit)}.\n"]
         for section in study.sections:
             lines += _gate_section(section, study)
     return "\n".join(lines)
@@ -238,7 +244,7 @@ starts the text), as with some retrievers. Files, with their sha256:
 
 ## Figures
 
-{SHOWN[preset]} [All figures and baselines](../results/gate.md).
+{SHOWN[preset]} [All figures and baselines](../results.md).
 
 {figures}
 ## Limits
@@ -271,15 +277,15 @@ BRIDGE_FLOORS: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = {
 }
 PROTOCOLS = {"": "five folds", ", left out": "left out"}
 BRIDGE_COMMANDS = {
-    "fast": "python -m suffice_research.training.bridge --data $DATA --study docs/results/runs/bridge-fast.json",
-    "untitled": "python -m suffice_research.training.bridge_untitled --data $DATA --study docs/results/runs/bridge-untitled.json",
+    "fast": "python -m suffice_research.training.bridge --data $DATA --study research/results/runs/bridge-fast.json",
+    "untitled": "python -m suffice_research.training.bridge_untitled --data $DATA --study research/results/runs/bridge-untitled.json",
     "quality": "python -m docs.generators.measure bridge --data $DATA    # counts; choosing again needs a GPU: python -m suffice_research.training.scorer_study",
 }
 
 BRIDGE_INTRODUCTION = """`bridge` chooses a set of documents one by one, along the names that link them. It calls no language model, neither for the
 index nor for a question. `fast` uses boosted trees over static embeddings, words, links and new queries from chosen documents
-([decision 40](../decisions/0040-asking-again.md)). `quality` adds vectors of bge-small, an encoder that looks for the next passage from
-what is chosen ([decision 43](../decisions/0043-next-hop.md)), and a small cross-encoder that reads the best candidates.
+([decision 40](../../docs/decisions/0040-asking-again.md)). `quality` adds vectors of bge-small, an encoder that looks for the next passage from
+what is chosen ([decision 43](../../docs/decisions/0043-next-hop.md)), and a small cross-encoder that reads the best candidates.
 
 *Five folds*: fitted on the other four folds of all data sets together, including other questions of the same data set. *Left
 out*: fitted on the other data sets; compare only these figures with systems that were not fitted to the data set. Brackets show
@@ -291,13 +297,13 @@ CHANGES_AFTER_RESULTS = """## Changes made after seeing results
 After the first fit of `fast` we weighted states equally, doubled the negatives of each, and fixed a rule for aliases after
 reading failures. We also changed the training questions from 300 to 350 of MultiHop-RAG and from 300 to 200 of the controlled
 collection. The folds cover the same questions, so the comparison with hybrid-metagraph changed with them;
-[decision 17](../decisions/0017-bridge.md) has the earlier figures. The queries from chosen documents, and three of seven
-candidate features, were selected on MuSiQue questions that the folds also cover: [decision 40](../decisions/0040-asking-again.md).
+[decision 17](../../docs/decisions/0017-bridge.md) has the earlier figures. The queries from chosen documents, and three of seven
+candidate features, were selected on MuSiQue questions that the folds also cover: [decision 40](../../docs/decisions/0040-asking-again.md).
 Training along the paths of fitted rankers was selected from eight ideas on questions of MuSiQue and MultiHop-RAG that this page also
 covers, left out included (same decision).
 The network of `quality` was chosen in an earlier study, by looking at one fold. This one changed no setting after a result. Its
 weights were int8 and its activations half precision, on a GPU; in what ships, both are int8
-([decision 18](../decisions/0018-set-scorer.md)). The next-hop encoder ran in half precision there, and bge-small's int8 weights with
+([decision 18](../../docs/decisions/0018-set-scorer.md)). The next-hop encoder ran in half precision there, and bge-small's int8 weights with
 adapters ship.
 """
 PUBLISHED = """Published figures are averages over all 1,000 questions of a sample; ours cover the part of it that we have. We took them from
@@ -306,7 +312,7 @@ same questions and passages as ours; none of these systems was fitted.
 """
 
 
-WITHOUT_TITLES = """If most candidates of a question have no title, a second ranker decides ([decision 41](../decisions/0041-no-titles.md)). It was
+WITHOUT_TITLES = """If most candidates of a question have no title, a second ranker decides ([decision 41](../../docs/decisions/0041-no-titles.md)). It was
 trained on none of these questions. The first table has the three data sets with all titles removed. *With titles* is the figure
 by folds at the top of this page, on more questions. The target, in parentheses, is at most {loss:.2f} below it.
 """
@@ -332,7 +338,8 @@ def bridge_pages() -> dict[Path, str]:
 def _bridge_lines(found: Mapping[str, Study]) -> Iterator[str]:
     yield "# The bridge retriever: results\n"
     yield from (f"    {BRIDGE_COMMANDS[preset]}" for preset in found)
-    yield f"\n{BRIDGE_INTRODUCTION}"
+    commits = ", ".join(f"`{name}` {at_commit(study.commit)}" for name, study in found.items())
+    yield f"\nMeasured {commits}.\n\n{BRIDGE_INTRODUCTION}"
     yield "## Sets of five\n"
     yield comparison_table(found).to_markdown()
     yield PUBLISHED
@@ -347,8 +354,8 @@ def _bridge_lines(found: Mapping[str, Study]) -> Iterator[str]:
         yield "## What limits `fast`\n"
         yield "Incomplete questions by folds, counted by the first cause that applies.\n"
         yield found["fast"].table("Causes").to_markdown()
-        yield "[Decision 17](../decisions/0017-bridge.md) shows examples of failures, and"
-        yield "[decision 18](../decisions/0018-set-scorer.md) says what limits `quality`.\n"
+        yield "[Decision 17](../../docs/decisions/0017-bridge.md) shows examples of failures, and"
+        yield "[decision 18](../../docs/decisions/0018-set-scorer.md) says what limits `quality`.\n"
     yield from _index_cost()
     yield CHANGES_AFTER_RESULTS
 
@@ -356,6 +363,7 @@ def _bridge_lines(found: Mapping[str, Study]) -> Iterator[str]:
 def _without_titles(titled: Study, untitled: Study) -> Iterator[str]:
     yield "## Without titles\n"
     yield f"    {BRIDGE_COMMANDS['untitled']}\n"
+    yield f"Measured {at_commit(untitled.commit)}.\n"
     yield WITHOUT_TITLES.format(loss=UNTITLED_LOSS)
     table = untitled.table("No titles")
     column = table.columns.index
@@ -495,7 +503,7 @@ builds it from the data and seed {manifest["seed"]}, byte for byte. To fit your 
 ## Figures
 
 By folds over all questions, with the data set left out, and with hand-set weights. [All figures, compared with other
-systems](../results/bridge.md).
+systems](../results.md).
 
 {study.table("Bridge").to_markdown()}
 {study.table("News").to_markdown()}
@@ -506,7 +514,7 @@ systems](../results/bridge.md).
 
     {BRIDGE_COMMANDS["untitled"]}
 
-[Its figures](../results/bridge.md#without-titles).
+[Its figures](../results.md#without-titles).
 
 ## Limits
 
@@ -557,7 +565,7 @@ adapters learned from these further questions alone. Their base is bge-small-en-
 ## Figures
 
 Five documents, with teacher, scorer and reader fitted on the other folds, and with the whole data set left out. In these runs
-activations had half precision, on a GPU, while int8 ships. [Compared with other systems](../results/bridge.md);
+activations had half precision, on a GPU, while int8 ships. [Compared with other systems](../results.md);
 [decision 18](../decisions/0018-set-scorer.md) discusses the caveats.
 
 {study.table("Bridge").to_markdown()}

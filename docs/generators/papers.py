@@ -1,26 +1,21 @@
-"""docs/papers.md: the five papers, what became of each of their items, and the loop that joins them.
+"""research/papers.md: the five papers, and what became of each of their items.
 
-Made from the list in `suffice_research/papers.toml` and from the stored studies. The how-to page
-about reproducing takes its list of what is there and what is not from here, too.
+Made from the list in `suffice_research/papers.toml` and from the stored studies.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 
-from docs.generators.markdown import replace_between, table
-from docs.generators.paths import DOCS
+from docs.generators.markdown import table
+from docs.generators.paths import ROOT
 from docs.generators.results import load_studies
 from suffice.evaluation.study import Study, StudyItem
 from suffice_research.papers import Paper, load_papers
 
-PAGE = DOCS / "papers.md"
-HOWTO = DOCS / "howto" / "reproduce.md"
-PICTURE = DOCS / "images" / "loop.svg"
-BEGIN, END = "<!-- items: made by `make docs` -->\n", "<!-- end of items -->"
+PAGE = ROOT / "research" / "papers.md"
 STATES = ("done", "changed", "not done")
 INTRODUCTION = """# The five papers, and the one loop
 
@@ -28,7 +23,7 @@ suffice grew out of five papers. We reproduce each one, with the paper's figures
 none of them has: a corpus yields questions with known evidence, these fit a gate, the gate controls search and answers, and a
 report shows errors by hops and distance.
 
-![The loop: corpus, questions, gate, search, answers, and the papers that each part comes from](images/loop.svg)
+![The loop: corpus, questions, gate, search, answers, and the papers that each part comes from](../docs/images/loop.svg)
 
 *Done* means as in the paper, as far as its text specifies it. *Changed* and *not done* come with the reason. Parentheses show
 the paper's figure and, where a table has it, the difference from ours. `suffice reproduce PAPER --items` prints the same list.
@@ -37,15 +32,6 @@ the paper's figure and, where a table has it, the difference from ours. `suffice
 
 def pages() -> dict[Path, str]:
     return {PAGE: "\n".join(_lines(load_studies()))}
-
-
-def howto() -> str:
-    """The how-to page with its list as the papers' list has it."""
-    return replace_between(HOWTO.read_text(encoding="utf-8"), BEGIN, END, _howto_list())
-
-
-def pictures() -> dict[Path, bytes]:
-    return {PICTURE: _picture().encode()}
 
 
 def _counts(items: Sequence[StudyItem]) -> tuple[str, ...]:
@@ -93,97 +79,3 @@ def _paper_lines(paper: Paper, study: Study | None) -> Iterator[str]:
             )
         )
     yield table(("item", "what", "state", "ours (paper's)", "code", "elsewhere"), rows)
-
-
-def _howto_list() -> str:
-    lines = []
-    for paper in load_papers().values():
-        numbered = [one for one in paper.items if one.kind != "component"]
-        parts = [one for one in paper.items if one.kind == "component"]
-        lines.append(
-            f"- **{paper.name}**: {_said(numbered, 'tables and figures')}; {_said(parts, 'parts')}."
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _said(items: Sequence[StudyItem], what: str) -> str:
-    by_state = {state: [one.item for one in items if one.state == state] for state in STATES}
-    words = f"{len(by_state['done'])} of {len(items)} {what} as in the paper"
-    for state in STATES[1:]:
-        if by_state[state]:
-            words += f"; {state}: {', '.join(by_state[state])}"
-    return words
-
-
-# ------------------------------------------------------------------------------------ the picture
-
-WIDTH, HEIGHT = 860, 440
-# (x, y, width, title, what it does, papers)
-BOXES = {
-    "corpus": (20, 30, 160, "corpus", "documents, metadata", ""),
-    "grade": (240, 30, 250, "grade", "knowledge graph, paths, questions", "GRADE"),
-    "fit": (590, 30, 250, "fit", "labels to gate, threshold, promise", "MAGAF, FRAMES"),
-    "search": (20, 190, 250, "search", "metadata filter, hybrid, rerank", "Multi-Meta-RAG, MAGAF"),
-    "gate": (330, 190, 230, "gate", "features and reader: complete?", "MAGAF, FRAMES"),
-    "abstain": (640, 190, 200, "abstain", "and say what is missing", ""),
-    "ask": (240, 350, 250, "ask", "plan, act, review", "PAR-RAG"),
-    "report": (590, 350, 250, "report", "errors by hops and distance", "GRADE"),
-}
-BOX_HEIGHT = 74
-# (points, label, label's place, side of the point that the label stands on)
-ARROWS = (
-    (((180, 67), (240, 67)), "", (0, 0), "middle"),
-    (((490, 67), (590, 67)), "questions", (540, 59), "middle"),
-    (((95, 104), (95, 190)), "", (0, 0), "middle"),
-    (((715, 104), (715, 147), (460, 147), (460, 190)), "gate", (590, 139), "middle"),
-    (((270, 227), (330, 227)), "hits", (300, 219), "middle"),
-    (((560, 227), (640, 227)), "no", (600, 219), "middle"),
-    (
-        ((380, 264), (380, 307), (145, 307), (145, 264)),
-        "expand: what is missing",
-        (262, 299),
-        "middle",
-    ),
-    (((460, 264), (460, 350)), "yes", (470, 312), "start"),
-    (((490, 387), (590, 387)), "answers", (540, 379), "middle"),
-    (
-        ((840, 387), (852, 387), (852, 14), (365, 14), (365, 30)),
-        "where it is weak: more questions, more labels",
-        (610, 10),
-        "middle",
-    ),
-)
-
-
-def _picture() -> str:
-    """The loop as boxes and arrows: readable on light and on dark."""
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -6 {WIDTH} {HEIGHT}" role="img" '
-        'font-family="system-ui, sans-serif" font-size="13">',
-        "<title>The loop that joins the five papers</title>",
-        '<defs><marker id="end" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
-        '<path d="M0 0 8 4 0 8z" fill="#5b6b7b"/></marker></defs>',
-        f'<rect y="-6" width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-    ]
-    for points, label, (x, y), anchor in ARROWS:
-        path = " ".join(f"{one[0]},{one[1]}" for one in points)
-        parts.append(
-            f'<polyline points="{path}" fill="none" stroke="#5b6b7b" stroke-width="1.5" marker-end="url(#end)"/>'
-        )
-        if label:
-            parts.append(
-                f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="#5b6b7b" font-size="12">{escape(label)}</text>'
-            )
-    for x, y, width, title, does, papers in BOXES.values():
-        middle = x + width / 2
-        parts.append(
-            f'<rect x="{x}" y="{y}" width="{width}" height="{BOX_HEIGHT}" rx="8" fill="#f4f7fa" stroke="#8fa3b5"/>'
-        )
-        rows = [(title, "#16324f", 'font-weight="600" font-size="15"'), (does, "#333f4a", "")]
-        rows += [(papers, "#8a5a00", 'font-size="12"')] if papers else []
-        for at, (words, colour, style) in enumerate(rows):
-            parts.append(
-                f'<text x="{middle:g}" y="{y + 24 + 20 * at}" text-anchor="middle" fill="{colour}" {style}>'
-                f"{escape(words)}</text>"
-            )
-    return "\n".join([*parts, "</svg>\n"])

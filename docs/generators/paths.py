@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"
-RESULTS = DOCS / "results"
+RESULTS = ROOT / "research" / "results"
 RUNS = (
     RESULTS / "runs"
 )  # what was measured, as the commands wrote it: the pages of RESULTS are made from these

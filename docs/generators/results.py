@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from docs.generators.markdown import at_commit
 from docs.generators.paths import RESULTS, ROOT, RUNS
 from suffice.errors import InputError
 from suffice.evaluation.figures import Figure, draw_figure
@@ -98,7 +99,7 @@ def retrieval_pages() -> dict[Path, str]:
 
 
 def retrieval_page() -> str:
-    """docs/results/retrieval.md"""
+    """research/results/retrieval.md"""
     lines = [
         "# Retrieval: results\n",
         "Brackets show 95 % bootstrap intervals over questions; parentheses show the paper's figures. `$DATA` is the folder of "
@@ -115,7 +116,7 @@ def retrieval_page() -> str:
 def _experiment_section(experiment: Experiment, summary: dict[str, Any]) -> Iterator[str]:
     yield f"## {experiment.title}\n"
     nulls = f" and {summary['n_null']:,} null questions" if summary["n_null"] else ""
-    yield f"{experiment.says} n = {summary['n']:,} questions{nulls}, {summary['settings']['documents']:,} documents.\n"
+    yield f"{experiment.says} n = {summary['n']:,} questions{nulls}, {summary['settings']['documents']:,} documents. Measured {at_commit(summary.get('commit'))}.\n"
     yield f"    {experiment.command}\n"
     yield "| retriever | k | " + " | ".join(experiment.metrics) + " |"
     yield "|---|---:|" + "---:|" * len(experiment.metrics)
@@ -202,7 +203,7 @@ def study_path(name: str) -> Path:
 WITH_MODEL = {"par-rag": RUNS / "study-par-rag-model.json"}
 # Its rows without one have a run of their own, so that they are not of the day when a model was at hand.
 WITHOUT_MODEL = {"par-rag": RUNS / "study-par-rag-reader.json"}
-READER_COMMAND = "python -m suffice_research.par_rag.model_study --data $DATA --study docs/results/runs/study-par-rag-reader.json"
+READER_COMMAND = "python -m suffice_research.par_rag.model_study --data $DATA --study research/results/runs/study-par-rag-reader.json"
 MODEL_COMMAND = "suffice reproduce {} --data $DATA --model qwen2.5-coder-1.5b.gguf --cache runs/model --out {}-model"
 
 
@@ -239,7 +240,7 @@ def _study_figures(study: Study) -> dict[str, Figure]:
 
 
 def study_page(study: Study, with_model: Study | None = None, without: Study | None = None) -> str:
-    """docs/results/NAME.md; `without` has newer rows for the study with a model."""
+    """research/results/NAME.md; `without` has newer rows for the study with a model."""
     return "\n".join(_study_lines(study, with_model, without))
 
 
@@ -265,7 +266,7 @@ def _study_lines(study: Study, with_model: Study | None, without: Study | None) 
             f"{stored.score.std():.1f}. To compute the scores on your machine, leave out `--scores`; it takes hours and is resumable.\n"
         )
     yield (
-        f"Seed {study.seed}. Brackets show 95 % bootstrap intervals over questions. Parentheses show the paper's figure and the "
+        f"Measured {at_commit(study.commit)}, seed {study.seed}. Brackets show 95 % bootstrap intervals over questions. Parentheses show the paper's figure and the "
         "difference from it. `$DATA` is the folder of public data (see CONTRIBUTING).\n"
     )
     yield from (f"- {line}" for line in study.summary)
@@ -331,12 +332,11 @@ def _model_lines(study: Study, newer: Study | None) -> Iterator[str]:
         "xllamacpp; add `--base-url` for your own server. The command is resumable. "
         "The stored rows come from a GPU, in half precision, with `python -m suffice_research.training.model_server`, which "
         "shows the model the JSON schema but does not enforce it; llama.cpp enforces it and rounds differently, so single answers "
-        f"may differ.{f' They are from commit {study.commit[:8]}.' if study.commit else ''}\n"
+        f"may differ. They were measured {at_commit(study.commit)}.\n"
     )
     if newer is not None:
-        of = f" at commit {newer.commit[:8]}" if newer.commit else ""
         yield (
-            f"The rows with *reader* ask no model. They were measured{of}, on the same questions, with a run of their own, on "
+            f"The rows with *reader* ask no model. They were measured {at_commit(newer.commit)}, on the same questions, with a run of their own, on "
             "another machine, so they have no seconds:\n"
         )
         yield f"    {READER_COMMAND}\n"
@@ -379,7 +379,7 @@ STOP_SAYS = (
     "Reader, gate, ranker and the calibration of the stop were fitted on none of these questions, with one exception: the fast gate, "
     "whose probability is a feature of the standard gate, was trained on questions of MuSiQue, so that row is too optimistic. Its "
     "ranker was fitted without MuSiQue. *Everyday, unseen* has files that are in no training data. The sets count equally, with all "
-    "170 questions that MuSiQue has for this. [Decision 42](../decisions/0042-where-a-search-stops.md) says where the error sits."
+    "170 questions that MuSiQue has for this. [Decision 42](../../docs/decisions/0042-where-a-search-stops.md) says where the error sits."
 )
 
 
@@ -424,7 +424,7 @@ def _expansion_lines(found: dict[tuple[str, str], Study]) -> Iterator[str]:
     yield f"{EXPANSION_INTRODUCTION}\n"
     if STOP_PATH.is_file():
         stop = Study.load(STOP_PATH)
-        yield f"## Are probabilities calibrated where a search stops?\n\n{STOP_SAYS}\n\n    {STOP_COMMAND}\n"
+        yield f"## Are probabilities calibrated where a search stops?\n\n{STOP_SAYS} Measured {at_commit(stop.commit)}.\n\n    {STOP_COMMAND}\n"
         yield from (f"- {line}" for line in stop.summary)
         for section in stop.sections:
             yield f"\n### {section.title}\n"
@@ -439,7 +439,7 @@ def _expansion_lines(found: dict[tuple[str, str], Study]) -> Iterator[str]:
         for name, study in some.items():
             yield f"### {EXPANSION_SETS[name]}\n"
             yield f"    {expansion_command(gate, name)}\n"
-            yield f"n = {study.settings['questions']:,} questions, {study.settings['documents']:,} documents.\n"
+            yield f"n = {study.settings['questions']:,} questions, {study.settings['documents']:,} documents. Measured {at_commit(study.commit)}.\n"
             yield from (f"- {line}" for line in study.summary)
             yield f"\n![{study.figures[0].title}]({_expansion_picture(gate, name)})\n"
             yield study.tables[0].to_markdown()
@@ -484,7 +484,7 @@ def _loop_lines(study: Study) -> Iterator[str]:
     yield f"# {study.title}\n"
     yield f"{LOOP_INTRODUCTION}\n"
     yield f"    {LOOP_COMMAND}\n"
-    yield f"Seed {study.seed}; about {study.settings['questions']:,} generated questions per corpus. `$DATA`: see CONTRIBUTING.\n"
+    yield f"Measured {at_commit(study.commit)}, seed {study.seed}; about {study.settings['questions']:,} generated questions per corpus. `$DATA`: see CONTRIBUTING.\n"
     loop = study.table("The loop")
     yield from (f"- {_loop_verdict(*row[-3:], name=str(row[0]))}" for row in loop.rows)
     yield ""
@@ -513,7 +513,7 @@ def _standard_loop_lines(study: Study) -> Iterator[str]:
     )
     yield f"    {STANDARD_LOOP_COMMAND}\n"
     made, judged = study.settings["questions"], study.settings["judged"]
-    yield f"Seed {study.seed}; at most {made} generated questions per corpus for training and {judged} real ones for evaluation.\n"
+    yield f"Measured {at_commit(study.commit)}, seed {study.seed}; at most {made} generated questions per corpus for training and {judged} real ones for evaluation.\n"
     for table in study.tables:
         yield f"**{table.title}**\n"
         yield table.to_markdown()

@@ -4,7 +4,7 @@
     python -m suffice_research.judge_study ask prompts.jsonl --model qwen --base-url URL
     python -m suffice_research.judge_study time prompts.jsonl --model qwen.gguf --out times.jsonl
     python -m suffice_research.judge_study read --data DIR --readings FILE
-    python -m suffice_research.judge_study measure --study docs/results/runs/judge.json
+    python -m suffice_research.judge_study measure --study research/results/runs/judge.json
 
 Any server with log-probabilities can answer the prompts; an interrupted `ask` resumes. `read`
 stores the gate's output for each list, `ask` the judge's, `time` the time it took, all in

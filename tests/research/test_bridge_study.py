@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.opened_models import only_models_of
 from tests.test_bridge_training import SMALL, village
 
 from suffice.evaluation import bridge_training
@@ -41,8 +40,7 @@ def test_a_study_says_what_was_measured(
     messages: list[str] = []
     states = candidate_states(training, seed=1)
     both = [(states, fitted_path_states(training, states, seed=1))]
-    with only_models_of("bridge-fast"):
-        made = bridge_study([training], both, data={"file": "hash"}, seed=1, say=messages.append)
+    made = bridge_study([training], both, data={"file": "hash"}, seed=1, say=messages.append)
     loaded = Study.load(made.save(tmp_path / "study.json"))
     (row,) = loaded.table("Bridge").rows
     assert row[:2] == ("village", len(training.questions))

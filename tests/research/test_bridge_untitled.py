@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.opened_models import only_models_of
 from tests.test_bridge_training import SMALL, village
 
 from suffice.evaluation import bridge_training
@@ -32,10 +31,9 @@ def test_a_study_says_what_was_measured_and_the_ranker_knows_all_features(
     assert learned.questions == (training.questions[0], *training.questions[7:])
     messages: list[str] = []
     card = {"data": {"file": "hash"}, "trees": SMALL, "questions": {"village": 4}}
-    with only_models_of("bridge-untitled"):
-        made = bridge_untitled.untitled_study(
-            ranker, [judged], judged, card=card, seed=1, say=messages.append
-        )
+    made = bridge_untitled.untitled_study(
+        ranker, [judged], judged, card=card, seed=1, say=messages.append
+    )
     loaded = Study.load(made.save(tmp_path / "study.json"))
     (row,) = loaded.table("No titles").rows
     assert row[:2] == ("village", 6)

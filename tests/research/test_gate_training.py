@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from docs.generators.pages import DATA_SET_NAMES
-from tests.opened_models import only_models_of
+from docs.generators.summary import NAMES
 
 from suffice.datasets.dataset import Dataset
 from suffice.evaluation.gate_evaluation import gate_inputs
@@ -109,8 +108,7 @@ def test_the_fast_gate_has_its_own_study(words: list[str], tmp_path: Path, capsy
 def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
     drawn, gate = east()
     gate.save(tmp_path / "first")
-    with only_models_of("gate-fast"):
-        train_gate({"east": drawn}, preset="fast").save(tmp_path / "second")
+    train_gate({"east": drawn}, preset="fast").save(tmp_path / "second")
     files = sorted(
         path.relative_to(tmp_path / "first")
         for path in (tmp_path / "first").rglob("*")
@@ -188,7 +186,7 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
 def test_the_fast_gate_is_judged_on_all_documents_of_each_of_its_data_sets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert set(DATA_SET_NAMES) == {one.name for one in SOURCES}  # what the README shows
+    assert {one.name for one in SOURCES} <= set(NAMES)  # what the results show
     generated = [one for one in SOURCES if not one.files]
     monkeypatch.setattr(fast_study, "SOURCES", generated)
     found = fast_study.judged_lists(tmp_path, questions=20)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from tests.films import films
-from tests.opened_models import only_models_of
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
@@ -23,8 +22,7 @@ from suffice_research.grade.study import _made, study
 
 @pytest.fixture(scope="module")
 def measured(data_folder: Path) -> Study:
-    with only_models_of("study-grade"):
-        return study(data=data_folder, retrievers=("bm25",))
+    return study(data=data_folder, retrievers=("bm25",))
 
 
 def test_incompleteness_rises_along_both_axes(measured: Study) -> None:
@@ -61,8 +59,7 @@ def test_made_questions_have_a_matrix_their_missing_links_and_an_audit() -> None
 
 
 def test_made_questions_are_answered_judged_and_shown_beside_the_paper() -> None:
-    with only_models_of("study-grade"):
-        found = answer_domain("films", films(), per_hops=4, retrievers=("bm25",))
+    found = answer_domain("films", films(), per_hops=4, retrievers=("bm25",))
     assert list(found.systems) == ["read ten, bm25", "ask, bm25"]
     asked = found.systems["ask, bm25"].matrix
     assert asked.levels[:3] == (1, 2, 3)

@@ -16,7 +16,7 @@ from suffice_research import judge_study as study
 from suffice_research.judge_orders import Obedient, Order
 
 KEPT = Path(__file__).parents[2] / "research/judge"
-STORED = Path(__file__).parents[2] / "docs/results/runs/judge.json"
+STORED = Path(__file__).parents[2] / "research/results/runs/judge.json"
 
 
 def test_what_is_stored_comes_from_what_is_kept() -> None:

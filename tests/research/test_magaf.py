@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
-from tests.opened_models import only_models_of
 
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset
@@ -88,7 +87,7 @@ def test_the_parts_share_no_question_and_keep_the_mix_of_types(cases):
 @pytest.fixture(scope="module")
 def small(few_trees: None) -> Setting:
     """What is shown does not depend on the size of the forests, the paper's of 180 trees neither."""
-    with only_models_of("study-magaf"), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setitem(
             PAPER_MODELS,
             "magaf",

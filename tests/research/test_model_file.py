@@ -95,6 +95,6 @@ def test_stored_scores_are_taken_only_where_there_is_data() -> None:
     """Else they counted as taken, and the cross-encoder read for hours once there was data."""
     target = "runs/multi-meta-rag/study.json"
     assert "--scores" in dry_run(
-        target, "DATA=anywhere", "-W", "docs/results/runs/multi-meta-rag-scores.npz"
+        target, "DATA=anywhere", "-W", "research/results/runs/multi-meta-rag-scores.npz"
     )
     assert ".scores" not in dry_run(target, "DATA=")

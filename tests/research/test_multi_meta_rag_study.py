@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.commands import suffice
-from tests.opened_models import only_models_of
 
 from suffice.errors import DataError, InputError
 from suffice.evaluation.significance import Interval
@@ -137,8 +136,7 @@ def test_the_cross_encoder_reads_each_pair_once_and_its_scores_can_come_from_ano
     here = tmp_path / "here"
     options: Any = {"data": newsroom, "encoders": ("wordllama",), "quality": True}
     options |= {"limit": 3, "workers": 2}
-    with only_models_of("study-multi-meta-rag"):
-        slow = study(**options, cache=here)
+    slow = study(**options, cache=here)
     assert len(slow.table("With the cross-encoder, wordllama").rows) == 7
     assert len(read) == len(set(read)) > 0
     kinds = [

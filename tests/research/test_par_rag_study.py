@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from docs.generators.results import study_page, study_path, with_rows
-from tests.opened_models import only_models_of
 from tests.small_world import BRIDGE, COMPARISON, FILMS, Says
 from typer.testing import CliRunner
 
@@ -197,8 +196,7 @@ def test_a_study_with_a_model_is_kept_and_shown_beside_the_papers(
 ) -> None:
     model = Says({"passages": {"answer": "Dog Law", "sentences": [1]}, "know": {"answer": "851"}})
     options: Any = {"data": data, "datasets": SETS[:1], "limit": 1, "workers": 2, "cache": tmp_path}
-    with only_models_of("study-par-rag-model"):
-        done = study(model=model, **options)
+    done = study(model=model, **options)
     assert done.settings["model"] == "says"
     assert done.settings["questions"] == {SETS[0]: 1}
     naive, always = (
@@ -222,8 +220,7 @@ def test_rows_of_the_reader_are_measured_without_a_model(data: Path, tmp_path: P
     options: Any = {"data": data, "datasets": SETS[:1], "limit": 1}
     model = Says({"passages": {"answer": "Dog Law", "sentences": [1]}})
     stored = study(model=model, cache=tmp_path, **options)
-    with only_models_of("study-par-rag-reader"):
-        newer = reader_study(**options)
+    newer = reader_study(**options)
     assert newer.settings["asked"] == stored.settings["asked"]
     told = replace(newer, summary=("F1 of today.",), commit="0123456789")
     renewed = with_rows(stored, told)

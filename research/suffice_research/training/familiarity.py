@@ -4,7 +4,7 @@ Each data set is judged by a gate that was not trained on it: for training sets,
 without that set; for unseen domains, the shipped gate. It measures how well familiarity tells the
 set from the training questions, how many of its verdicts have low familiarity, and in how many
 groups of verdicts with similar p the share of complete lists lies in the mean interval: as
-calibrated, and widened by familiarity. docs/results/gate.md is generated from the study written
+calibrated, and widened by familiarity. research/results/gate.md is generated from the study written
 with `--out`.
 """
 

@@ -10,7 +10,7 @@ A language model like the one that taught the reader has read the same lists on 
 `research/teacher/README.md`: `--write-lists FILE` writes them, `--teacher FILE` takes what it said.
 
 Reading takes most of the time. `--readings` and `--scores` store the output of the reader and the
-cross-encoder, so that an interrupted run can resume. docs/results/gate.md is generated from what
+cross-encoder, so that an interrupted run can resume. research/results/gate.md is generated from what
 `--out` writes.
 """
 

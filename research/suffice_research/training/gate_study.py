@@ -3,7 +3,7 @@ domains that neither it nor the reader has seen; a gate fitted on one data set, 
 a gate on a left-out data set.
 
 Every target is shown beside the measured figure. `suffice_research.training.gate` runs the study;
-docs/results/gate.md and the model cards are generated from its document.
+research/results/gate.md and the model cards are generated from its document.
 """
 
 from __future__ import annotations

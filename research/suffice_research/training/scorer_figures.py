@@ -1,7 +1,7 @@
 """The quality bridge's figures from the documents that it held: `python -m
 suffice_research.training.scorer_figures --data FOLDER`.
 
-No GPU and no model: `docs/results/runs/bridge-quality-held.json` stores, for each question, the
+No GPU and no model: `research/results/runs/bridge-quality-held.json` stores, for each question, the
 five documents that were chosen when scorer and reader were fitted on the other folds, and when they
 were fitted without its whole data set (see `suffice_research.training.scorer_study`, which needs a
 GPU to recreate it). This computes how much of the gold they contain, with a bootstrap interval over
