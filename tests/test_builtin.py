@@ -18,7 +18,6 @@ from suffice.retrieval.builtin import RESEARCH_RETRIEVERS
 from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.types import Condition, Document, Filter
-from suffice_research import retrievers
 
 NAMES = (
     "tfidf metadata-tfidf dense-proxy graph hybrid-metagraph "
@@ -77,10 +76,6 @@ def build(name: str, store: MemoryStore, **options: Any) -> Retriever:
 every_name = pytest.mark.parametrize("name", NAMES)
 
 
-def test_all_are_registered() -> None:
-    assert set(NAMES) <= set(RETRIEVERS.names())
-
-
 def test_a_paper_retriever_without_the_research_package_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -133,35 +128,6 @@ def test_an_empty_question_has_no_hits_and_k_above_the_corpus_is_fine(
 
 
 @every_name
-@pytest.mark.parametrize("k", [0, -1])
-def test_k_must_be_positive(name: str, store: MemoryStore, k: int) -> None:
-    with pytest.raises(InputError, match="k is"):
-        build(name, store).search(["Ada"], k=k)
-
-
-@every_name
-def test_a_question_must_be_a_text_in_a_list(name: str, store: MemoryStore) -> None:
-    with pytest.raises(InputError, match="list of texts"):
-        build(name, store).search("Ada", k=1)
-    with pytest.raises(InputError, match="question 0"):
-        build(name, store).search([None], k=1)  # type: ignore[list-item]
-
-
-@every_name
-def test_long_strange_and_foreign_questions_are_handled(name: str, store: MemoryStore) -> None:
-    questions = [
-        "Ada " * 25_000,
-        "\x00\x07\x1b[31m",
-        "من علّم آدا؟",
-        "谁教了埃达数学",
-        "\ud800",
-        "🙂",
-        "?" * 1000,
-    ]
-    assert len(build(name, store).search(questions, k=2)) == len(questions)
-
-
-@every_name
 def test_a_filter_of_the_caller_is_kept(name: str, store: MemoryStore) -> None:
     engadget = Filter((Condition("source", "$in", ("Engadget",)),))
     hits, free = build(name, store).search(
@@ -169,29 +135,6 @@ def test_a_filter_of_the_caller_is_kept(name: str, store: MemoryStore) -> None:
     )
     assert [hit.doc_id for hit in hits if not hit.relaxed] == ["engine"]
     assert {"teacher", "engine"} <= {hit.doc_id for hit in free}
-
-
-@every_name
-def test_an_empty_store_has_no_hits(name: str) -> None:
-    assert build(name, MemoryStore()).search(["Ada", ""], k=3) == [(), ()]
-
-
-@every_name
-def test_the_same_question_gets_the_same_hits_alone_and_in_a_batch(
-    name: str, store: MemoryStore
-) -> None:
-    questions = [
-        "Who taught Ada Lovelace?",
-        "soup",
-        "the analytical engine in Engadget after October 8, 2023",
-    ]
-    retriever = build(name, store)
-    together = retriever.search(questions, k=4)
-    assert together == build(name, store).search(questions, k=4)
-    alone = [retriever.search([question], k=4)[0] for question in questions]
-    assert [[hit.doc_id for hit in hits] for hits in alone] == [
-        [hit.doc_id for hit in hits] for hits in together
-    ]
 
 
 def test_bm25_sees_what_is_written_later_unless_it_has_settings_of_its_own() -> None:
@@ -209,11 +152,6 @@ def test_the_parts_of_a_hybrid_hit_are_named(store: MemoryStore) -> None:
     assert [part.name for part in hit.parts] == ["bm25", "dense"]
     ((hit, *_),) = build("hybrid-title", store).search(["Ada Lovelace"], k=1)
     assert [part.name for part in hit.parts] == ["bm25", "tfidf-word", "tfidf-char"]
-
-
-def test_the_papers_weights_are_the_defaults() -> None:
-    assert retrievers.METAGRAPH == (0.58, 0.42, 0.001)
-    assert retrievers.TITLE == (0.45, 0.35, 0.20)
 
 
 def test_an_encoder_is_taken_by_name_or_as_it_is(store: MemoryStore) -> None:

@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError
-from suffice.protocols import Encoder
-from suffice.registry import ENCODERS
-from suffice.retrieval.encoders import WordLlamaEncoder, unit_vectors
+from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.search import VectorSearch
 from suffice.types import Condition, Document, Filter
@@ -27,12 +25,6 @@ def encoder() -> WordLlamaEncoder:
     return WordLlamaEncoder()
 
 
-def test_the_default_encoder_is_registered_and_keeps_the_port() -> None:
-    made = ENCODERS.get("wordllama")()
-    assert isinstance(made, Encoder)
-    assert (made.name, made.dimension) == ("wordllama", 256)
-
-
 def test_vectors_have_length_one_and_an_empty_text_gives_zeros(encoder: WordLlamaEncoder) -> None:
     vectors = encoder.encode(
         ["Ada Lovelace", "", " \n\t", "日本語のテキスト", "نص عربي", "\x00\x07", "\ud800"]
@@ -40,10 +32,6 @@ def test_vectors_have_length_one_and_an_empty_text_gives_zeros(encoder: WordLlam
     assert vectors.dtype == np.float32
     assert vectors.shape == (7, 256)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 0, 0, 1, 1, 1, 1], atol=1e-5)
-
-
-def test_no_texts_give_no_vectors(encoder: WordLlamaEncoder) -> None:
-    assert encoder.encode([]).shape == (0, 256)
 
 
 def test_meaning_without_shared_words_is_near(encoder: WordLlamaEncoder) -> None:
@@ -84,12 +72,6 @@ def test_loading_the_encoder_leaves_logging_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"[] {logging.WARNING}"
-
-
-def test_unit_leaves_a_zero_row_as_it_is() -> None:
-    np.testing.assert_allclose(
-        unit_vectors(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0.0, 0.0]]
-    )
 
 
 @pytest.fixture(scope="module")

@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.errors import InputError
 from suffice.retrieval.encoders import unit_vectors
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.ranking import top_k
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
-from suffice.types import Condition, Document, Filter
-
-
-def test_documents_can_be_given_when_it_is_made() -> None:
-    store = MemoryStore(VILLAGE, VILLAGE_VECTORS)
-    assert len(store) == len(VILLAGE)
-    assert store.generation == 1
-    assert store.search_vectors(VILLAGE_VECTORS[1:2], k=1)[0][0].doc_id == "babbage"
+from suffice.types import Document
 
 
 def test_a_reader_of_documents_is_not_disturbed_by_a_writer() -> None:
@@ -80,26 +72,3 @@ def test_vector_search_in_blocks_equals_one_product(
         scores = np.array([[hit.score for hit in hits] for hits in found])
         np.testing.assert_allclose(scores, whole.scores, atol=2e-6)
     assert [hit.doc_id for hit in found[-1][:2]] == ["3", "700"]
-
-
-def test_filters_and_a_k_above_the_store_are_kept_to() -> None:
-    vectors = np.eye(4, dtype=np.float32)
-    sources = ("Menu", "Lancet", "Lancet", "Menu")
-    documents = [Document(str(at), "", source=one) for at, one in enumerate(sources)]
-    lancet = Filter((Condition("source", "$in", ("Lancet",)),))
-    nothing = Filter((Condition("source", "$in", ("Vogue",)),))
-    store = MemoryStore(documents, vectors)
-    found = store.search_vectors(vectors[:2], k=9, filters=[lancet, nothing])
-    assert [sorted(hit.doc_id for hit in hits) for hits in found] == [["1", "2"], []]
-    (free,) = store.search_vectors(vectors[:1], k=1, filters=[None])
-    assert [hit.doc_id for hit in free] == ["0"]
-
-
-def test_vectors_of_another_dimension_are_refused() -> None:
-    with pytest.raises(InputError, match="have 3 dimensions, those in the store have 4"):
-        numbered(np.eye(4, dtype=np.float32)).search_vectors(np.ones((1, 3)), k=1)
-
-
-def test_a_store_without_vectors_has_no_neighbours() -> None:
-    assert MemoryStore().search_vectors(np.ones((2, 4)), k=3) == [(), ()]
-    assert MemoryStore([Document("a", "b")]).search_vectors(np.ones((2, 4)), k=3) == [(), ()]

@@ -7,15 +7,11 @@ import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from docs.generators.paths import RUNS
-from docs.generators.results import WITH_MODEL, WITHOUT_MODEL, with_rows
 
 from suffice.errors import DataError
-from suffice.evaluation.study import Study
 from suffice.gate.calibration import Platt
 from suffice.gate.reader import (
     ANSWER_FILE,
@@ -25,11 +21,9 @@ from suffice.gate.reader import (
     Reader,
 )
 from suffice_research.training.answers import (
-    DIRECTION,
     AnsweredList,
     KeptReader,
     choose_level,
-    direction_lists,
     draw_lists,
     figures,
     fit_model,
@@ -130,17 +124,6 @@ def test_each_question_has_a_list_with_everything_and_one_without(tmp_path: Path
             assert len(set(whole.hits) - set(part.hits)) >= 1
 
 
-def test_pairs_of_direction_are_whole() -> None:
-    files = (DIRECTION / name for name in ("pairs.jsonl", "more.jsonl"))
-    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    rows = [*map(json.loads, lines)]
-    assert len({row["id"] for row in rows}) == len(rows) == 260
-    for row in rows:
-        assert row["answer"] in ("yes", "no") or row["answer"] in row["text"]
-        assert row["asked"] != row["swapped"]
-    assert len(direction_lists()) == 520
-
-
 def test_weights_go_beside_the_model_and_change_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     shutil.copytree(SHIPPED_READER, folder)
@@ -174,21 +157,3 @@ def test_weights_of_another_version_or_shape_are_refused(
     (tmp_path / ANSWER_FILE).write_text(json.dumps(kept | change), encoding="utf-8")
     with pytest.raises(DataError, match="answers"):
         _ = reader.answer_model
-
-
-def test_what_the_limits_say_of_answers_is_on_the_pages() -> None:
-    """docs/limits.md: how few are given, and how the loop with a small model compares."""
-    sources = json.loads((RUNS / "answers.json").read_text(encoding="utf-8"))["sources"]
-    asked = {name: row for name, row in sources.items() if not name.startswith("direction/")}
-    assert max(row["answered"] for row in asked.values()) <= 0.26
-    assert [name for name, row in asked.items() if not row["given"]] == ["policyqa", "strategyqa"]
-    assert all(row["handled"] < 1 for name, row in sources.items() if name.startswith("direction/"))
-    study = Study.load(WITH_MODEL["par-rag"])
-    if WITHOUT_MODEL["par-rag"].is_file():
-        study = with_rows(study, Study.load(WITHOUT_MODEL["par-rag"]))
-    for name in study.settings["questions"]:
-        table: Any = study.table(f"Answers on {name}")
-        f1 = {one: table.cell(one, "F1").value for one in ("always", "always, reader")}
-        assert f1["always"] < f1["always, reader"]
-        for system in ("always", "ask"):
-            assert table.cell(system, "wrong of answered").value >= 0.5

@@ -17,8 +17,6 @@ from suffice_research.training.asked_model import (  # noqa: E402
     Example,
     Tuning,
     ask_all,
-    choose_needed,
-    document_text,
     draw_example,
     judge,
     judge_all,
@@ -54,10 +52,6 @@ def model(path) -> AskingModel:
     return load_model(open_gguf(path)).eval()
 
 
-def test_documents_are_numbered_and_a_missing_title_leaves_no_gap():
-    assert document_text(DOCS) == "[1] Lease: Rent: 900.\n[2] No pets.\n[3] Tip: Ring twice.\n"
-
-
 def test_examples_ask_for_the_needed_documents_or_judge_them(model):
     draw = np.random.default_rng(0)
     for group in GROUPS[:4]:
@@ -78,12 +72,6 @@ def test_examples_ask_for_the_needed_documents_or_judge_them(model):
             assert sum(judging.labels[:-1]) == sum(held)
             assert judging.labels[-1] == (bool(held) and all(held))
         assert (len(sizes) > 1) == bool(group.needed)
-
-
-def test_half_of_the_questions_are_to_need_one_document_and_some_none():
-    chosen = choose_needed(5, np.random.default_rng(0))
-    assert sorted(len(one) for one in chosen) == [0, *[1] * 6, *[2] * 4, 3]
-    assert all(len(set(one)) == len(one) for one in chosen)
 
 
 def test_questions_are_judged_alike_together_and_alone(model):

@@ -1,7 +1,5 @@
 """What a language model asked: only about what training may show, and only where it is sure."""
 
-import gzip
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -9,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from suffice.errors import InputError
-from suffice_research.training import asked_data
 from suffice_research.training.asked_data import (
     AskedQuestion,
     Document,
@@ -17,15 +14,12 @@ from suffice_research.training.asked_data import (
     KeptQuestion,
     draw_groups,
     keep_questions,
-    load_groups,
     load_questions,
     save_kept,
-    save_rows,
 )
 from suffice_research.training.asked_questions import main
 from suffice_research.training.cases import EVERYDAY, Case, Passage, everyday_cases
 from suffice_research.training.reader_data import (
-    ASKED,
     asked_cases,
     hide_judged,
     number_passages,
@@ -51,12 +45,6 @@ def judged(question: str, *p: float, needed: tuple[int, ...] = (0,)) -> AskedQue
 @cache
 def everyday() -> list[Case]:
     return list(everyday_cases(EVERYDAY))
-
-
-@cache
-def asked_in_repository() -> tuple[list[Case], int]:
-    """Questions about everyday passages, and how many are left out."""
-    return asked_cases(ASKED, everyday())
 
 
 def test_groups_to_learn_from_hold_nothing_that_only_judged_questions_need():
@@ -108,24 +96,6 @@ def test_a_question_is_kept_where_the_judgement_is_what_it_was_to_need():
     }  # fmt: skip
 
 
-def test_rows_are_read_as_they_were_written(tmp_path):
-    save_rows([LEASE], tmp_path / "groups.jsonl")
-    assert load_groups(tmp_path / "groups.jsonl") == [LEASE]
-    asked = [AskedQuestion(7, (0, 2), "Who pays?"), judged("Who pays?", 0.1, 0.2, 0.3, 0.4)]
-    save_rows(asked, tmp_path / "asked.jsonl")
-    assert load_questions(tmp_path / "asked.jsonl") == asked
-
-
-def test_a_long_file_is_compressed_and_the_same_each_time(tmp_path, monkeypatch):
-    rows = [KeptQuestion("How high is the rent?", (RENT.key,), (PETS.key,))]
-    assert save_kept(rows, tmp_path).name == "questions.jsonl"
-    monkeypatch.setattr(asked_data, "PLAIN_BYTES", 10)
-    first = save_kept(rows, tmp_path).read_bytes()
-    assert [path.name for path in tmp_path.iterdir()] == ["questions.jsonl.gz"]
-    assert save_kept(rows, tmp_path).read_bytes() == first
-    assert json.loads(gzip.decompress(first))["needed"] == [RENT.key]
-
-
 def test_a_step_without_the_one_before_it_is_an_error_with_a_hint(tmp_path, capsys, monkeypatch):
     from suffice_research.training import cases
 
@@ -175,41 +145,6 @@ def test_questions_about_unknown_or_hidden_passages_are_left_out(tmp_path):
     _, hits, shown = hide_judged([*cases, *found], hits)
     assert PETS not in shown
     assert set(hits[3]) == {RENT, DEPOSIT}
-
-
-def counted(name: str, sizes: list[int]) -> str:
-    """A line of the table in the README."""
-    kinds = " / ".join(f"{sizes.count(size):,}" for size in range(4))
-    return f"| {name} | {len(sizes):,} | {kinds} |"
-
-
-def test_the_questions_in_the_repository_name_passages_and_do_not_hold_them():
-    found, left_out = asked_in_repository()
-    assert {one.part for one in found} == {"learn"}
-    assert left_out > 10_000  # those about public passages, which are not here
-    judged = {case.group for case in everyday() if case.part != "learn"}
-    assert judged.isdisjoint(one.group for one in found)
-    readme = (ASKED / "README.md").read_text(encoding="utf-8")
-    for name, fields in (
-        ("questions", {"question", "needed", "others"}),
-        ("mirrored", {"question", "needed", "others", "answer"}),
-        ("chained", {"question", "needed", "others", "answer"}),
-    ):
-        used = [len(one.needed) for one in found if one.source == f"{name}/everyday"]
-        assert counted(f"{name}, everyday, used", used) in readme
-        lines = (ASKED / f"{name}.jsonl").read_bytes().splitlines()
-        rows = [json.loads(line) for line in lines]
-        assert counted(f"{name}, all", [len(row["needed"]) for row in rows]) in readme
-        for row in rows:
-            assert set(row) == fields
-            assert all(len(key) == 12 for key in (*row["needed"], *row["others"]))
-
-
-def test_answers_of_mirrored_questions_stand_in_their_passage():
-    found, _ = asked_in_repository()
-    mirrored = [one for one in found if one.source == "mirrored/everyday"]
-    marked = [one for one in mirrored if one.answers or one.yes is not None]
-    assert len(marked) > 0.98 * len(mirrored)
 
 
 def test_rows_of_another_file_and_nothing_to_keep_are_errors(tmp_path: Path) -> None:

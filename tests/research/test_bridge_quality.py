@@ -29,7 +29,6 @@ from suffice_research.bridge_quality import (
     PairTokenizer,
     QualityBridgeRetriever,
     SetScorer,
-    most_relevant_sentence,
     quality_rows,
     read_count,
     shortlist,
@@ -59,13 +58,6 @@ def test_the_shipped_scorer_reads_and_keeps_within_25_megabytes(scorer: OnnxSetS
     assert sum(one.stat().st_size for one in SHIPPED_MODEL.iterdir()) <= 25_000_000
 
 
-def test_before_anything_is_held_the_film_of_the_question_is_needed_and_a_river_is_not(
-    scorer: OnnxSetScorer,
-) -> None:
-    film, river = scorer.score(QUESTION, [], [FILM, RIVER])
-    assert film > 0.5 > river
-
-
 def test_with_the_film_held_its_director_is_needed_next(scorer: OnnxSetScorer) -> None:
     director, river = scorer.log_odds(QUESTION, [FILM], [DIRECTOR, RIVER])
     assert director > river + 3
@@ -87,19 +79,6 @@ def test_odd_texts_are_read_like_any_other(scorer: OnnxSetScorer, odd: str) -> N
     scores = scorer.score(odd, [odd], [odd, FILM])
     assert scores.shape == (2,)
     assert ((scores >= 0) & (scores <= 1)).all()
-
-
-def test_no_candidates_no_scores(scorer: OnnxSetScorer) -> None:
-    assert scorer.score(QUESTION, [FILM], []).shape == (0,)
-
-
-def test_the_telling_sentence_names_the_candidate_or_answers_to_the_question() -> None:
-    text = FILM.partition("\n")[2]
-    assert most_relevant_sentence(text, "xawery zuławski", frozenset()) == most_relevant_sentence(
-        text, "", frozenset({"directed"})
-    )
-    assert most_relevant_sentence(text, "oder", frozenset({"2009"})) == "It is a 2009 film."
-    assert most_relevant_sentence("", "oder", frozenset()) == ""
 
 
 def test_a_pair_stays_short_whatever_is_held(scorer: OnnxSetScorer) -> None:
@@ -212,15 +191,6 @@ def test_fewer_are_read_the_more_is_held_unless_every_round_is_to_read_as_many()
                 scorer=Prefers("Oder"),
                 again=wrong,
             )
-
-
-def test_what_is_held_is_never_read_again_and_all_can_be_held() -> None:
-    store = village()
-    reading = QualityBridgeRetriever(
-        store, Letters(), name_links(store.documents), ByReading(), scorer=Prefers("Oder")
-    )
-    (hits,) = reading.search([QUESTION], k=10)
-    assert len({hit.doc_id for hit in hits}) == len(hits)
 
 
 def test_rows_tell_how_far_a_candidate_is_behind_the_best_that_is_free() -> None:

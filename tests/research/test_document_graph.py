@@ -5,10 +5,9 @@ from datetime import date
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from suffice.errors import InputError
-from suffice.retrieval.corpus import UNDATED, Corpus
+from suffice.retrieval.corpus import Corpus
 from suffice.types import Document
 from suffice_research.retrievers.document_graph import Codes, DocumentGraph, GraphSignal
 from suffice_research.retrievers.signals import incidence
@@ -70,11 +69,6 @@ def test_edge_weights_are_those_of_the_paper(graph: DocumentGraph) -> None:
     )
 
 
-def test_within_thirty_days_weighs_less_than_within_a_week(graph: DocumentGraph) -> None:
-    support = graph.propagate(seeded(1))[0]
-    np.testing.assert_allclose(support[2], 1.00 + 0.15 + 0.04, atol=1e-6)  # entity, source, 24 days
-
-
 def test_a_seed_does_not_support_itself_and_an_isolated_one_supports_nobody(
     graph: DocumentGraph,
 ) -> None:
@@ -87,30 +81,6 @@ def test_only_the_strongest_seeds_travel(graph: DocumentGraph) -> None:
     np.testing.assert_array_equal(
         graph.propagate(scores, seeds=1), graph.propagate(seeded(0)) * np.float32(0.9)
     )
-
-
-def test_sparse_and_dense_seeds_give_the_same(graph: DocumentGraph) -> None:
-    scores = np.random.default_rng(0).random((6, 5)).astype(np.float32)
-    np.testing.assert_array_equal(
-        graph.propagate(sparse.csr_matrix(scores), seeds=2), graph.propagate(scores, seeds=2)
-    )
-
-
-def test_a_row_without_a_positive_score_gives_zeros(graph: DocumentGraph) -> None:
-    scores = np.array([[0, 0, 0, 0, 0], [-1, -2, 0, 0, 0]], dtype=np.float32)
-    assert not graph.propagate(scores).any()
-
-
-def test_density_of_a_pair_is_its_edge_and_of_less_than_a_pair_nothing(
-    graph: DocumentGraph,
-) -> None:
-    density = graph.density([[0, 1, -1], [0, 1, 2], [3, -1, -1], [-1, -1, -1]])
-    np.testing.assert_allclose(density, [1.30, (1.30 + 1.00 + 1.19) / 3, 0, 0], atol=1e-9)
-
-
-def test_density_of_no_sets_is_no_numbers(graph: DocumentGraph) -> None:
-    assert graph.density(np.empty((0, 4), dtype=int)).shape == (0,)
-    assert graph.density(np.empty((3, 0), dtype=int)).tolist() == [0, 0, 0]
 
 
 def test_columns_and_documents_make_the_same_graph(graph: DocumentGraph) -> None:
@@ -152,20 +122,6 @@ def test_positions_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(InputError):
         graph.density(positions)
-
-
-def test_bad_settings_are_refused(graph: DocumentGraph) -> None:
-    with pytest.raises(InputError, match="seeds"):
-        graph.propagate(seeded(0), seeds=0)
-
-
-def test_columns_that_do_not_fit_are_refused() -> None:
-    days, entities = np.array([UNDATED], np.int32), sparse.csr_matrix((1, 1))
-    good, long, high = (Codes(np.array(codes, np.int32), 1) for codes in ([0], [0, 0], [7]))
-    with pytest.raises(InputError, match="lengths"):
-        DocumentGraph.from_columns(sources=good, categories=long, days=days, entities=entities)
-    with pytest.raises(InputError, match="codes"):
-        DocumentGraph.from_columns(sources=good, categories=high, days=days, entities=entities)
 
 
 class Fixed:

@@ -36,7 +36,6 @@ from suffice_research.training.gate_data import (
     join_hits,
     one_sentence_each,
     vary_hits,
-    with_file_names,
     without_titles,
 )
 from suffice_research.training.sources import ProgressLog
@@ -94,10 +93,6 @@ def test_of_a_needed_passage_the_sentence_with_the_answer_stays() -> None:
     assert not short[1].evidence.documents["p1"].title
 
 
-def test_a_case_without_marks_has_no_single_sentences() -> None:
-    assert one_sentence_each(case(), found()) is None
-
-
 # ---- drawn lists
 
 
@@ -135,20 +130,6 @@ def test_the_place_in_a_drawn_list_says_nothing() -> None:
         if hit.doc_id in one.gold.doc_ids
     ]
     assert np.mean(places) == pytest.approx(0.5, abs=0.03)
-
-
-def test_what_nothing_answers_is_never_complete() -> None:
-    drawn = draw_many(0, times=100)
-    assert not any(one.complete for one in drawn)
-    assert {len(one.evidence.hits) for one in drawn} == set(range(1, DRAWN_HITS + 1))
-
-
-def test_the_same_draw_gives_the_same_list() -> None:
-    one, same, other = (
-        drawn_list(case(), found(), np.random.default_rng(seed)) for seed in (1, 1, 2)
-    )
-    assert one == same
-    assert one != other
 
 
 # ---- as stores hand them over
@@ -274,18 +255,3 @@ def test_joined_hits_hold_what_they_held_in_fewer_chunks() -> None:
     assert gap.gold.doc_ids == {chunk["doc_id"], "p9"}
     empty = replace(whole, evidence=replace(whole.evidence, hits=()), deeper=())
     assert join_hits(empty) == empty
-
-
-def test_chunks_that_would_be_too_long_stay_apart() -> None:
-    one = found()
-    long = replace(one.evidence.documents["p1"], text="The barn has a door. " * 100)
-    evidence = replace(one.evidence, documents={**one.evidence.documents, "p1": long})
-    apart = replace(one, evidence=evidence)
-    assert join_hits(apart).hits == apart.hits
-
-
-def test_file_names_stand_where_titles_stood() -> None:
-    named = with_file_names(found())
-    assert [hit["title"] for hit in named.hits] == ["doc_0400.txt", "doc_0401.txt"]
-    assert named.hits[0]["text"] == f"{NEEDED[0].title}\n{NEEDED[0].text}"
-    assert named.complete == found().complete

@@ -15,11 +15,9 @@ from suffice.datasets.dataset import Dataset
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.study import Study
-from suffice.gate.extraction import Readers
 from suffice.gate.gate import Gate
 from suffice_research.controlled import controlled_collection
 from suffice_research.training import cases, fast_study
-from suffice_research.training.familiarity import GatesOfSets
 from suffice_research.training.gate import main, train_gate
 from suffice_research.training.gate_data import draw_lists
 from suffice_research.training.gate_study import Material, gate_study
@@ -39,17 +37,6 @@ def test_the_promise_holds_over_random_halves() -> None:
         # 200 splits: a share of 0.1 is measured to within about 0.06 (three standard errors)
         assert one.broken <= 0.1 + 0.06, one
         assert one.coverage > 0 or one.never > 0
-
-
-def test_a_promise_that_nobody_can_keep_answers_nothing() -> None:
-    (kept,) = check_promise(
-        RNG.random(200),
-        np.zeros(200, bool),
-        [f"q{at}" for at in range(200)],
-        alphas=[0.1],
-        splits=20,
-    )
-    assert (kept.never, kept.coverage, kept.exceeded) == (1.0, 0.0, 0.0)
 
 
 @cache
@@ -119,15 +106,6 @@ def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "first" / file).read_bytes() == (
             tmp_path / "second" / file
         ).read_bytes(), file
-
-
-def test_a_gate_without_a_set_is_one_that_never_saw_it() -> None:
-    drawn, gate = east()
-    west = draw_lists(collected(), lists=1)[100:120]
-    gates = GatesOfSets({"east": drawn, "west": west}, Readers(), "fast")
-    cases = gate_inputs(west)
-    expected = gate.probabilities(cases)
-    assert gates.without("west").probabilities(cases).tolist() == expected.tolist()
 
 
 def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:

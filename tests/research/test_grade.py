@@ -10,13 +10,11 @@ import pytest
 from tests.films import films
 
 from suffice.datasets.gold import Gold, GoldQuestion
-from suffice.errors import InputError
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
 from suffice.evaluation.tables import Table
 from suffice.types import Question
-from suffice_research.grade.answers import _judged, answer_domain, answer_section, domain_documents
-from suffice_research.grade.readings import draw_questions, summary
+from suffice_research.grade.answers import _judged, answer_domain, answer_section
 from suffice_research.grade.study import _made, study
 
 
@@ -43,12 +41,6 @@ def test_the_error_follows_the_farthest_document_more_than_the_mean_one(measured
         assert isinstance(mean, Interval)
         assert (least.low or 0) > 0.2
         assert (least.value or 0) > (mean.value or 1)
-
-
-def test_the_study_comes_back_from_its_document(measured: Study, tmp_path: Path) -> None:
-    again = Study.load(measured.save(tmp_path / "study.json"))
-    assert again.to_json() == measured.to_json()
-    assert len(again.figures) == 2
 
 
 def test_made_questions_have_a_matrix_their_missing_links_and_an_audit() -> None:
@@ -96,26 +88,3 @@ def test_a_model_judges_and_the_rules_where_it_talks_nonsense() -> None:
     judge = _Judge('{"correct": true}', "hm", '{"correct": "no"}')
     assert _judged(questions, answers, judge).tolist() == [True, True, True, False]
     assert len(judge.prompts) == 3
-
-
-def test_the_everyday_corpus_has_each_text_once() -> None:
-    documents, _ = domain_documents("everyday", None)
-    assert len({one.text for one in documents}) == len(documents) > 1000
-
-
-def test_readings_are_counted_and_a_strange_verdict_is_refused(tmp_path: Path) -> None:
-    for corpus, found in summary(what="questions").items():
-        assert sum(int(str(found[name])) for name in ("right", "vague", "wrong")) == 40, corpus
-    sheet = tmp_path / "questions-mine.jsonl"
-    sheet.write_text('{"verdict": "right"}\n{"verdict": "vague"}\n', encoding="utf-8")
-    assert summary(tmp_path, "questions")["mine"]["precision"] == 0.5
-    assert summary(tmp_path) == {}
-    sheet.write_text('{"verdict": "perhaps"}\n', encoding="utf-8")
-    with pytest.raises(InputError, match="perhaps"):
-        summary(tmp_path, "questions")
-
-
-def test_a_sheet_of_questions_has_their_facts() -> None:
-    sheet = draw_questions(films(), 5)
-    assert len(sheet) == 5
-    assert all(one["question"] and one["path"] and one["verdict"] == "" for one in sheet)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +20,6 @@ from tests.research.test_bridge_quality import (
     village,
 )
 
-from suffice.errors import NotReadyError
 from suffice.retrieval.name_links import name_links
 from suffice_research.bridge_quality import (
     SHIPPED_MODEL,
@@ -33,12 +29,10 @@ from suffice_research.bridge_quality import (
 )
 from suffice_research.training.scorer_data import (
     ScorerQuestion,
-    further_questions,
     joined_states,
     pack_states,
     training_states,
 )
-from suffice_research.training.scorer_prepare import KnownVectors
 from suffice_research.training.scorer_search import (
     FOLDS,
     SETS,
@@ -51,12 +45,8 @@ from suffice_research.training.scorer_search import (
 )
 from suffice_research.training.scorer_study import (
     Task,
-    contexts,
     run_tasks,
-    scorer_name,
-    scorer_names,
     search_tasks,
-    start_name,
     wanted_tasks,
 )
 
@@ -76,15 +66,6 @@ def seen_by_scorer(name: str) -> set[tuple[str, str]]:
 def group_of(path: Path) -> tuple[str, str]:
     _, name, fold = f"held-{path.stem}".rsplit("-", 2)
     return name, fold
-
-
-def test_there_is_a_scorer_without_every_part_and_every_two_parts_of_a_kind() -> None:
-    names = [scorer_name(one) for one in scorer_names()]
-    assert len(names) == len(set(names)) == 3 + 3 + 10 + 5 + 1
-    needed = {context.scorer_of(part) for context in contexts() for part in context.inner} | {
-        scorer_name(context.judged) for context in contexts()
-    }
-    assert needed == set(names)
 
 
 def test_nothing_that_judges_a_group_has_seen_it(tmp_path: Path) -> None:
@@ -132,41 +113,11 @@ def test_what_a_reader_learns_from_was_read_and_ranked_by_who_had_not_seen_it(
         assert own not in {group_of(row) for tree in trees for row in makers[tree].needs}
 
 
-def test_further_questions_of_a_set_that_is_left_out_stay_out() -> None:
-    assert start_name(("0", "3")) == start_name(("musique",)) == "hotpotqa+2wikimultihopqa"
-    assert start_name(("hotpotqa", "musique")) == "2wikimultihopqa"
-    assert start_name(("2wikimultihopqa", "hotpotqa")) == "musique"
-
-
 def test_questions_with_the_same_text_are_in_one_fold() -> None:
     texts = [f"Who wrote book {at}?" for at in range(10)] * 2
     fold = folds([ScorerQuestion("hotpotqa", text, (), False) for text in texts])
     assert fold[:10].tolist() == fold[10:].tolist()
     assert np.bincount(fold).tolist() == [4, 4, 4, 4, 4]
-
-
-def test_further_questions_are_not_judged_ones_and_of_every_type(tmp_path: Path) -> None:
-    def row(at: int, kind: str) -> dict[str, Any]:
-        context = [[f"Title {one}", ["A sentence.", "Another."]] for one in range(3)]
-        facts = [["Title 1", 0], ["Title 2", 1]]
-        return {
-            "question": f"Question {at}?",
-            "type": kind,
-            "context": context,
-            "supporting_facts": facts,
-        }
-
-    rows = [*(row(at, "bridge") for at in range(8)), *(row(at, "comparison") for at in (8, 9))]
-    (tmp_path / "hotpotqa").mkdir()
-    path = tmp_path / "hotpotqa" / "hotpotqa_dev.json.gz"
-    path.write_bytes(gzip.compress(json.dumps(rows).encode()))
-    found = further_questions(tmp_path, "hotpotqa", ["question 0 ?"], most=6, seed=0)
-    texts = {one.text for one in found}
-    assert len(found) == len(texts) == 6
-    assert "Question 0?" not in texts
-    assert {"Question 8?", "Question 9?"} <= texts
-    assert found[0].gold == ("Title 1\nA sentence.Another.", "Title 2\nA sentence.Another.")
-    assert len(found[0].pool) == 3
 
 
 @pytest.fixture(scope="module")
@@ -280,11 +231,6 @@ def test_a_search_along_gold_leaves_nothing_in_the_pools() -> None:
     assert all(np.array_equal(getattr(pool, name), value) for name, value in before.items())
 
 
-def test_a_text_without_a_vector_is_an_error_not_a_wrong_vector() -> None:
-    with pytest.raises(NotReadyError, match="have no vectors"):
-        KnownVectors().encode(["Ada"])
-
-
 # ---- tasks
 
 
@@ -299,12 +245,6 @@ def chain(folder: Path) -> list[Task]:
         Task(b, (a,), write_sum, (b, (a,))),
         Task(a, (), write_sum, (a, ())),
     ]
-
-
-def test_tasks_run_in_the_order_of_their_files(tmp_path: Path) -> None:
-    assert run_tasks(chain(tmp_path), 1, 60) == 0
-    assert (tmp_path / "c").read_text() == "4"
-    assert wanted_tasks(chain(tmp_path)) == []
 
 
 def test_tasks_resume_with_what_is_missing(tmp_path: Path) -> None:
