@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from suffice_research.judge_orders import well_read
-
 Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
 
 
@@ -30,13 +28,6 @@ def says(text: str | None) -> Reply:
         )
 
     return reply
-
-
-def judges(word: str) -> Reply:
-    """A server whose model reads control questions well, and judges every list with this word."""
-    return lambda handler, request: says(
-        " ".join(well_read(request["messages"][0]["content"], word))
-    )(handler, request)
 
 
 def send(handler: BaseHTTPRequestHandler, status: int, body: str) -> None:

@@ -97,16 +97,6 @@ def test_ask_ends_within_its_budget_and_says_what_happened(fault: str) -> None:
     assert trace_to_json(replay(trace, TinyLibrary(), CONTENT)) == trace_to_json(trace)
 
 
-def test_a_server_that_asks_for_a_minute_is_not_waited_for() -> None:
-    with serving(FAULTS["busy for a minute"]) as (url, seen):
-        trace, _ = ask_through(url)
-    assert len(seen) == trace.cost.calls == 2  # no retry could have come in time
-    assert (trace.action, trace.answer) == (
-        Action.ANSWER,
-        "20 March 851",
-    )  # so that there was time to read by rules
-
-
 def test_a_missing_server_is_reported() -> None:
     with serving(garbage) as (url, _):
         pass

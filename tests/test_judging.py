@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from tests.commands import as_json, suffice
 from tests.service import running_app
-from tests.stand_in_server import judges, serving
+from tests.stand_in_server import says, serving
 from tests.test_adaptation import quick_fits, yes_no  # noqa: F401 - a fixture for this module
 from tests.test_judge import HITS, QUESTION, StandIn, always, fast_gate
 
@@ -19,43 +18,41 @@ from suffice.datasets import read_labels
 from suffice.datasets.labels import check_judged
 from suffice.errors import InputError, ModelError
 from suffice.evaluation import adapt_to_labels, adaptation
-from suffice.evaluation.judging import ask_judge
+from suffice.evaluation.judging import ask_about_labels
 from suffice.gate.gate import Gate
-from suffice.gate.judge import JudgeBudget
-from suffice.service.keys import ApiKeys
 from suffice.service.settings import Settings
-from suffice.types import Cost, Opinion
+from suffice.types import Opinion
 
 
 def knowing(examples: list[Any], accuracy: float) -> StandIn:
     rng = np.random.default_rng(0)
     truth = {one.question: bool(one.complete) ^ (rng.random() > accuracy) for one in examples}
-    return StandIn(lambda one: Opinion(3.0 if truth[one[0]] else -3.0, cost=Cost(calls=1)))
+    return StandIn(lambda one: Opinion(3.0 if truth[one[0]] else -3.0))
 
 
-def test_adapting_learns_what_a_judge_is_worth(
+def test_adapting_fits_the_scale_of_a_judge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adaptation, "labels_for_promise", lambda *_, **__: None)  # slow
     examples = yes_no(40, swapped=True)  # labels that the gate cannot know
-    judge, budget = knowing(examples, 0.9), JudgeBudget(share=0.5)
-    found = adapt_to_labels(fast_gate(), examples, judge=judge, budget=budget)
+    judge = knowing(examples, 0.9)
+    found = adapt_to_labels(fast_gate(), examples, judge=judge)
     assert found.judged is not None
     assert len(judge.seen) == 40  # each label once
-    assert found.judged.cost.calls == 40
-    known = found.judged.calibration
-    assert known.counts
-    assert known.policy is not None
-    assert json.loads(json.dumps(found.as_json()))["judge"]["words"] == known.words
+    assert found.judged.scale.slope > 0.2
+    assert found.judged.sent > 0
+    assert json.loads(json.dumps(found.as_json()))["judge"]["judge"] == "stand-in"
     found.judged.gate.save(tmp_path / "gate")
-    opened = Gate.load(tmp_path / "gate", judge=judge, budget=budget)
-    assert opened.judge_calibration == known
+    opened = Gate.load(tmp_path / "gate", judge=judge)
+    assert opened.judge_scale == found.judged.scale
+    with pytest.raises(InputError, match="does not cover a judge"):
+        adapt_to_labels(fast_gate(), examples, judge=judge, alpha=0.1)
 
 
 def test_a_judge_that_never_answers_is_an_error_when_its_worth_is_to_be_learned() -> None:
     judge = always(None, error="down")
     with pytest.raises(ModelError, match="gave no usable answer: down"):
-        ask_judge(judge, [("q", ["t"], ["x"])] * 50)
+        ask_about_labels(judge, [("q", ["t"], ["x"])] * 50)
     assert len(judge.seen) == 8  # and is not asked fifty times
 
 
@@ -128,7 +125,7 @@ def test_a_judge_that_agrees_no_better_than_chance_teaches_nothing(
 def test_the_command_writes_labels_that_say_who_gave_them(tmp_path: Path) -> None:
     ask = write(tmp_path / "ask.jsonl", {"question": QUESTION, "hits": HITS, "complete": None})
     out = tmp_path / "labels.jsonl"
-    with serving(judges("no")) as (url, _):
+    with serving(says("no")) as (url, _):
         told = as_json(suffice("judge", ask, "--judge", f"{url}#m", "--out", out, "--json"))
         assert told["labels"] == 1
         again = suffice("judge", ask, "--judge", url, "--out", out)
@@ -142,79 +139,37 @@ def test_the_command_writes_labels_that_say_who_gave_them(tmp_path: Path) -> Non
     assert "--judge" in nobody.output
 
 
-def test_the_service_says_what_was_judged() -> None:
-    with serving(judges("yes")) as (url, _):
-        settings = Settings(preset="fast", judge=f"{url}#m", judge_limits=("share=1",))
+def write_unsure_gate(path: Path) -> Path:
+    fast_gate().save(path)
+    return path
+
+
+def test_the_service_says_what_was_judged(tmp_path: Path) -> None:
+    gates = {"default": str(write_unsure_gate(tmp_path / "gate"))}
+    with serving(says("yes")) as (url, _):
+        settings = Settings(gates=gates, judge=f"{url}#m")
         assert Settings.from_json(settings.as_json()) == settings
         with running_app(settings) as client:
             verdict = client.post("/v1/check", json={"question": QUESTION, "hits": HITS}).json()
             assert verdict["data"]["judged"]["judge"] == "m"
             (gate,) = client.get("/v1/gates").json()["data"]
-            assert gate["judge"]["asked"] == 1
+            assert gate["judge"] == "m"
             metrics = client.get("/metrics").text
-            assert 'suffice_judged_total{gate="default",result="kept"} 1.0' in metrics
-
-
-def test_the_service_learns_what_its_judge_is_worth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(adaptation, "labels_for_promise", lambda *_, **__: None)  # slow
-    examples = yes_no(24, swapped=True)
-    truth = {one.question: bool(one.complete) for one in examples}
-
-    def knows(handler: Any, request: dict[str, Any]) -> None:
-        text = request["messages"][0]["content"]
-        (complete,) = (truth[one] for one in re.findall("<<<(.*)>>>", text) if one in truth)
-        judges("yes" if complete else "no")(handler, request)
-
-    rows = [
-        {"question": one.question, "hits": list(one.hits), "complete": one.complete,
-         "by": "judge:m" if at % 4 == 0 else "ada"}
-        for at, one in enumerate(examples)
-    ]  # fmt: skip
-    keys = ApiKeys(tmp_path / "keys.json")
-    token, _ = keys.create("laptop", ("read", "write"))
-    headers = {"authorization": f"Bearer {token}"}
-    form = {"name": "mine", "labels": rows, "judge": True}
-    common: dict[str, Any] = {
-        "preset": "fast", "keys": str(keys.path), "gate_folder": str(tmp_path)
-    }  # fmt: skip
-    with serving(knows) as (url, seen):
-        settings = Settings(judge=f"{url}#m", judge_limits=("share=0.5", "seconds=30"), **common)
-        with running_app(settings) as client:
-            found = client.post("/v1/adapt", json=form, headers=headers).json()["data"]
-            refused = client.post("/v1/adapt", json={**form, "alpha": 0.1}, headers=headers)
-        assert len(seen) == 24 * 3  # votes: the stand-in gives no log-probabilities
-    assert found["written"]
-    assert "multiplies the odds" in found["judge"]["words"]
-    assert found["judged_labels"]["used"] == 6
-    assert "a promise needs people's" in refused.json()["error"]["message"]
-    opened = Gate.load(tmp_path / "mine")
-    assert opened.judge_calibration is not None
-    assert "6 of the labels were given by a judge" in opened.card["history"]
-    with running_app(Settings(**common)) as client:
-        alone = client.post("/v1/adapt", json=form, headers=headers)
-        assert "no judge" in alone.json()["error"]["message"]
+            assert 'suffice_judged_total{gate="default",result="changed"} 1.0' in metrics
 
 
 def test_check_with_a_judge_says_what_it_did(tmp_path: Path) -> None:
     hits, batch = tmp_path / "hits.json", tmp_path / "log.jsonl"
     hits.write_text(json.dumps(HITS), encoding="utf-8")
     write(batch, *[{"question": QUESTION, "hits": HITS}] * 3)
-    with serving(judges("yes")) as (url, _):
-        options = ("--preset", "fast", "--judge", f"{url}#m", "--judge-limit", "share=1")
-        one = suffice("check", QUESTION, "--hits", hits, *options, "--json")
-        assert json.loads(one.stdout)["judged"]["judge"] == "m"  # confident: compared
-        many = suffice("check", "--batch", batch, *options)
-        assert "the judge was asked about 3 of 3" in many.output
-    dead = suffice("check", QUESTION, "--hits", hits, "--preset", "fast", "--judge",
-                   "http://127.0.0.1:9/v1", "--judge-limit", "seconds=0.2", "--judge-limit", "share=1")  # fmt: skip
+    gate = ("--gate", write_unsure_gate(tmp_path / "gate"))
+    with serving(says("yes")) as (url, _):
+        one = suffice("check", QUESTION, "--hits", hits, *gate, "--judge", f"{url}#m", "--json")
+        assert json.loads(one.stdout)["judged"]["judge"] == "m"
+        many = suffice("check", "--batch", batch, *gate, "--judge", f"{url}#m")
+        assert "the judge was asked about 3 of 3 (100%), which changed 3 actions" in many.output
+    dead = suffice("check", QUESTION, "--hits", hits, *gate, "--judge", "http://127.0.0.1:9/v1")
     assert dead.exit_code == 0
-    assert "gave no usable answer" in dead.output
-    unsure = tmp_path / "unsure.json"
-    unsure.write_text(json.dumps(["Paris is the capital of France."]), encoding="utf-8")
-    alone = suffice("check", "What is the capital of France?", "--hits", unsure, "--judge", "m")
-    assert "the judge was not asked: no weight yet" in alone.output
-    for wrong in (("--judge-limit", "share=0.1"), ("--judge", url, "--judge-limit", "shares=1")):
-        refused = suffice("check", QUESTION, "--hits", hits, *wrong)
-        assert refused.exit_code == 2
+    assert "note: the judge default gave no usable answer" in dead.output
+    wrong = suffice("check", QUESTION, "--hits", hits, "--judge", url, "--judge-limit", "share=1")
+    assert wrong.exit_code == 2

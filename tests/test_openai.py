@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 from tests.stand_in_server import Reply, drips, fails, garbage, hangs_up, says, send, serving
 
-from suffice.answering.budget import Budget, MeteredModel, Prices
 from suffice.errors import DataError, InputError, ModelError
-from suffice.integrations.openai import CachedModel, OpenAIModel, RateLimit, _token_scores
+from suffice.integrations.openai import CachedModel, OpenAIModel
 from suffice.protocols import LanguageModel
-from suffice.types import Cost
 
 SCHEMA = {"type": "object"}
 
@@ -74,11 +72,12 @@ def test_a_request_that_is_refused_without_a_schema_too_says_nothing_about_schem
         (fails(500), True),
         (fails(429), True),
         (fails(404), False),
+        (fails(429, '{"error": {"code": "insufficient_quota"}}'), False),
         (garbage, False),
         (says(None), True),
         (hangs_up, True),
     ],
-    ids=["500", "429", "404", "garbage", "nothing", "hangs up"],
+    ids=["500", "429", "404", "no money", "garbage", "nothing", "hangs up"],
 )
 def test_whatever_the_server_does_it_is_a_model_error(reply: Reply, retryable: bool) -> None:
     with serving(reply) as (url, _), pytest.raises(ModelError) as caught:
@@ -111,11 +110,6 @@ def test_json_among_words_needs_no_second_request() -> None:
     assert len(seen) == 1
 
 
-def test_an_answer_without_end_is_not_read_to_its_end() -> None:
-    with serving(says("la " * 8_000_000)) as (url, _), pytest.raises(ModelError, match="more than"):
-        model(url).complete(["Who?"])
-
-
 def test_a_server_that_drips_is_left_at_the_deadline() -> None:
     started = time.monotonic()
     with serving(drips) as (url, _), pytest.raises(ModelError, match=r"within 0\.3 s"):
@@ -138,64 +132,8 @@ def test_a_dead_server_is_reported() -> None:
 def test_a_request_that_fails_is_tried_again() -> None:
     answers = iter([fails(503), hangs_up, says("Sam")])
     with serving(lambda handler, request: next(answers)(handler, request)) as (url, seen):
-        assert model(url, retries=2, sleep=lambda seconds: None).complete(["Who?"]) == ["Sam"]
+        assert model(url, retries=2).complete(["Who?"]) == ["Sam"]
     assert len(seen) == 3
-
-
-def busy(**headers: str) -> Reply:
-    """A server that has no time, and says so."""
-
-    def reply(handler: Any, request: dict[str, Any]) -> None:
-        handler.send_response(429)
-        for name, value in headers.items():
-            handler.send_header(name.replace("_", "-"), value)
-        handler.end_headers()
-
-    return reply
-
-
-def test_the_pause_is_what_the_server_asks_for_and_a_random_share_more() -> None:
-    slept: list[float] = []
-    with (
-        serving(busy(retry_after="2")) as (url, seen),
-        pytest.raises(ModelError, match="RateLimitError"),
-    ):
-        model(url, retries=3, sleep=slept.append, timeout_s=30).complete(["Who?"])
-    assert len(seen) == 4
-    assert len(set(slept)) == 3  # no two alike: not all who were turned away come back together
-    for number, pause in enumerate(slept):
-        assert 2 <= pause <= 2 + 0.5 * 2**number
-
-
-def test_a_pause_that_would_end_after_the_deadline_is_none() -> None:
-    started = time.monotonic()
-    with (
-        serving(busy(retry_after="60")) as (url, seen),
-        pytest.raises(ModelError, match="RateLimitError"),
-    ):
-        model(url, retries=3, timeout_s=5).complete(["Who?"])
-    assert len(seen) == 1
-    assert time.monotonic() - started < 3
-
-
-@pytest.mark.parametrize(
-    "reply", [busy(x_should_retry="false"), fails(429, '{"error": {"code": "insufficient_quota"}}')]
-)
-def test_a_request_is_not_retried_against_the_servers_advice(reply: Reply) -> None:
-    with serving(reply) as (url, seen), pytest.raises(ModelError) as caught:
-        model(url, retries=3).complete(["Who?"])
-    assert len(seen) == 1
-    assert not caught.value.retryable
-
-
-def test_nothing_is_sent_after_the_deadline() -> None:
-    with serving(fails(503)) as (url, seen):
-        with pytest.raises(ModelError):
-            model(url, retries=50, timeout_s=60).within(0.4).complete(["Who?"])
-        time.sleep(0.3)  # what was on its way then has come
-        sent = len(seen)
-        time.sleep(0.6)
-        assert len(seen) == sent
 
 
 # ---- several
@@ -235,15 +173,6 @@ def test_each_answer_is_kept_though_another_fails(tmp_path: Path) -> None:
     assert len(seen) == 4
 
 
-def test_a_pace_is_kept_by_all_who_share_it() -> None:
-    slept: list[float] = []
-    limit = RateLimit(requests=2, clock=lambda: 0.0, sleep=slept.append)
-    with serving(says("Sam")) as (url, _):
-        for _ in range(2):
-            model(url, rate_limit=limit, timeout_s=100).complete(["Who?", "And who?"])
-    assert slept == [60.0, 60.0]
-
-
 # ---- what it costs
 
 
@@ -260,26 +189,11 @@ def counted(handler: Any, request: dict[str, Any]) -> None:
     )
 
 
-def test_tokens_and_money_are_counted() -> None:
+def test_tokens_are_counted() -> None:
     with serving(counted) as (url, _):
-        client = model(url, prices=Prices(10.0, 20.0))
+        client = model(url)
         client.complete(["Who?", "Who else?"])
         assert client.last_tokens == (140, 10)
-        client.within(3).complete(["And who?"])
-    assert client.spent == Cost(
-        calls=3, tokens=225, money=0.0024
-    )  # 210 tokens in for 10, 15 out for 20 a million
-
-
-def test_a_model_brings_its_prices_to_the_meter(tmp_path: Path) -> None:
-    with serving(counted) as (url, _):
-        meter = MeteredModel(
-            CachedModel(model(url, prices=Prices(10.0, 20.0)), tmp_path / "answers.db"), Budget()
-        )
-        meter.complete("Who?", purpose="test", schema={})
-    assert (
-        meter.cost.money == 0.0016
-    )  # 70 in and 5 out, twice: "Sam" is no JSON, and the repair is paid for, too
 
 
 def test_uncounted_tokens_are_not_invented() -> None:
@@ -287,7 +201,6 @@ def test_uncounted_tokens_are_not_invented() -> None:
         client = model(url)
         client.complete(["Who?"])
     assert client.last_tokens is None
-    assert client.spent == Cost(calls=1)
 
 
 # ---- the key
@@ -380,14 +293,3 @@ def test_a_file_that_is_not_a_cache_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="cannot hold"):
         CachedModel(Echo(), tmp_path / "answers.db")
-
-
-def test_of_odd_log_probabilities_those_are_kept_that_make_sense() -> None:
-    others = [None, 3, {"token": "no", "logprob": -2.0}, {"token": "a", "logprob": float("nan")}]
-    tokens = [
-        {"token": "yes", "logprob": -0.1, "top_logprobs": others},
-        {"token": "so", "logprob": -1.0, "top_logprobs": 5},
-        None,
-    ]
-    found = _token_scores({"logprobs": {"content": tokens}})
-    assert found == ({"yes": -0.1, "no": -2.0}, {"so": -1.0}, {})

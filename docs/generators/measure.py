@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from docs.generators import answers, judge, models, results
+from docs.generators import answers, models, results
 from docs.generators.paths import DATA, ROOT, RUNS
 from suffice.datasets import load
 from suffice.evaluation.metrics import judge_rankings
@@ -192,13 +192,6 @@ def measure_answers(data: Path, work: Path) -> None:
     write_atomically(answers.STORED, (work / "study.json").read_text(encoding="utf-8"))
 
 
-def measure_judge(data: Path, work: Path) -> None:
-    """Let the gate read, compare it with what the judge said, and store the study."""
-    run_command(judge.READ, data, "--readings", str(work / "readings.jsonl"))
-    run_command(judge.COMMAND, data, "--study", str(work / "study.json"))
-    store_study(work / "study.json", judge.STORED)
-
-
 # Part -> what measures it, from the data folder; the second folder is for results that another run
 # can reuse.
 PARTS: dict[str, Callable[[Path, Path], None]] = {
@@ -209,7 +202,6 @@ PARTS: dict[str, Callable[[Path, Path], None]] = {
     "expansion": measure_expansion,
     "loop": measure_loop,
     "answers": measure_answers,
-    "judge": measure_judge,
 }
 
 

@@ -20,7 +20,6 @@ from suffice.retrieval.bridge import SHIPPED, SHIPPED_UNTITLED
 from suffice.storage import MANIFEST
 from suffice_research import hipporag
 from suffice_research.bridge_quality import SHIPPED_MODEL
-from suffice_research.judge_study import SEEN
 from suffice_research.next_hop import SHIPPED_MODEL as NEXT_HOP
 from suffice_research.training import fast_study, gate_baselines
 from suffice_research.training.bridge_untitled import ABOVE_HYBRID
@@ -153,8 +152,6 @@ def gate_results(found: dict[str, Study]) -> str:
                 "",
             ]
             lines += list(_gate_section(first, study))[1:]
-            if name == "gate-baselines" and (judge := stored_study("judge")):
-                lines += _judge_beside(judge)
             for section in others:
                 lines += _gate_section(section, study)
     for preset, study in found.items():
@@ -174,37 +171,6 @@ def _gate_section(section: Section, study: Study) -> Iterator[str]:
             yield one.to_markdown()
         else:
             yield f"![{one.title}]({_gate_picture(study, study.figures.index(one))})\n"
-
-
-def _judge_beside(study: Study) -> Iterator[str]:
-    """A language model as the judge of the same kinds of lists, and what a list costs it."""
-    alone, cost = study.table("Alone"), study.table("Cost per thousand questions")
-    shares, lists = (cost.columns.index(name) for name in ("share allowed", "lists"))
-    every = {str(row[lists]): row for row in cost.rows if row[shares] == 1.0}
-    kept = [alone.columns.index(name) for name in ("n", "complete", "gate, AUROC", "judge, AUROC")]
-    kept.append(alone.columns.index("judge, ECE"))
-    counted = range(cost.columns.index("tokens in"), len(cost.columns))
-    rows: list[tuple[Cell, ...]] = []
-    for row in alone.rows:
-        of_thousand = every[str(row[0])]
-        each = [_thousandth(of_thousand[at]) for at in counted]
-        rows.append((row[0], SEEN[str(row[0])], *(row[at] for at in kept), *each))
-    columns = (
-        "lists", "seen by the gate", *(alone.columns[at] for at in kept), *(cost.columns[at] for at in counted)
-    )  # fmt: skip
-    yield "### Beside a language model\n"
-    yield (
-        f"{study.settings['model']}, on other lists of the same kinds; see [the judge](judge.md). Tokens and seconds "
-        "are per list.\n"
-    )
-    yield Table("A judge", columns, tuple(rows)).to_markdown()
-
-
-def _thousandth(value: Cell) -> Cell:
-    """Counts stay whole numbers."""
-    if isinstance(value, int):
-        return round(value / 1000)
-    return value / 1000 if isinstance(value, float) else value
 
 
 # ---------------------------------------------------------------------------------- the gate: cards

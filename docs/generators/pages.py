@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks import overview
 
-from docs.generators import answers, guarantees, judge, models, papers, reference, results, summary
+from docs.generators import answers, guarantees, models, papers, reference, results, summary
 from docs.generators.markdown import NOTE, replace_between
 from docs.generators.paths import REFERENCE, RESULTS, ROOT
 
@@ -27,7 +27,7 @@ def pages() -> dict[Path, str]:
     made = {REFERENCE / name: page() for name, page in reference.PAGES.items()}
     made |= {RESULTS / "performance.md": overview.page(RESULTS)}
     made |= results.pages() | models.pages() | guarantees.pages() | answers.pages()
-    made |= judge.pages() | papers.pages() | summary.pages()
+    made |= papers.pages() | summary.pages()
     return {path: NOTE + text for path, text in made.items()} | {README: readme()}
 
 

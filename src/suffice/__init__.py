@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         trace_to_json,
     )
     from suffice.gate.gate import Gate
-    from suffice.gate.judge import JudgeBudget
     from suffice.gate.policy import Costs, Policy, choose_by_risk, min_questions_for
     from suffice.gate.training import LabelledQuestion
     from suffice.library import Library
@@ -44,7 +43,6 @@ __all__ = [
     "ExpansionBudget",
     "Gate",
     "Hit",
-    "JudgeBudget",
     "LabelledQuestion",
     "Library",
     "Policy",
@@ -74,7 +72,6 @@ _LAZY = {
     "suffice.answering.expand": "ExpansionBudget expand",
     "suffice.answering.traces": "format_trace read_traces replay save_traces trace_to_json",
     "suffice.gate.gate": "Gate",
-    "suffice.gate.judge": "JudgeBudget",
     "suffice.gate.policy": "Costs Policy choose_by_risk min_questions_for",
     "suffice.gate.training": "LabelledQuestion",
     "suffice.library": "Library",

@@ -81,12 +81,12 @@ HitTexts = tuple[str, Sequence[str], Sequence[str]]  # a question, titles and te
 
 @runtime_checkable
 class Judge(Protocol):
-    """Gives an opinion on whether hits are complete: slower and more expensive than a gate."""
+    """Says whether hits are complete: slower than a gate, and asked where that is unsure."""
 
     name: str
 
     def judge(self, lists: Sequence[HitTexts]) -> list[Opinion]:
-        """Return an opinion for each list of hits. Never raise a model's error."""
+        """Return an opinion for each list of hits; a failure is an opinion without log-odds."""
         ...
 
 

@@ -185,26 +185,17 @@ class JudgeReport:
     judge: str  # its name
     p_before: float  # the gate's own p_complete
     action_before: Action
-    p_judge: float | None  # probability of complete evidence; None: no usable answer
-    missing: str = ""  # in the judge's words, short
-    hits: tuple[int, ...] = ()  # positions of the hits that it needs, from 0
-    error: str = ""
-    calls: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    money: float = 0.0
+    p_judge: float | None  # probability of complete evidence; None: no usable answer, see notes
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "action_before": str(self.action_before), "hits": list(self.hits)}
+        return {**asdict(self), "action_before": str(self.action_before)}
 
     def __str__(self) -> str:
-        if self.p_judge is None:
-            why = f"gave no usable answer ({self.error})"
-            return f"the judge {self.judge} {why}: the gate alone decides"
         before = f"the gate alone said {self.action_before.upper()}, {self.p_before:.2f}"
-        missing = f"; it misses: {self.missing}" if self.missing else ""
+        if self.p_judge is None:
+            return f"the judge {self.judge} said nothing usable; {before}"
         said = "yes" if self.p_judge >= 0.5 else "no"
-        return f"the judge {self.judge} said {said} ({self.p_judge:.2f}); {before}{missing}"
+        return f"the judge {self.judge} said {said} ({self.p_judge:.2f}); {before}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,11 +348,8 @@ class Opinion:
     """A judge's opinion on one list of hits; without `log_odds`, `error` says why."""
 
     log_odds: float | None  # that the hits are complete; None: no usable answer
-    missing: str = ""  # what it does not find in the hits, in its words
-    hits: tuple[int, ...] = ()  # positions of those it needs, from 0
+    needed: tuple[float, ...] = ()  # log-odds that the question needs each hit; (): not said
     error: str = ""
-    cost: Cost = Cost()
-    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)

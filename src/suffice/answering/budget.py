@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from suffice.errors import InputError, ModelError
@@ -131,8 +131,8 @@ class Usage:
 class MeteredModel:
     """Call the model of one question within its budget, and record every call.
 
-    A model may offer `within(seconds)`, which returns the same model with a deadline,
-    `last_tokens`, the input and output tokens of its last completion, and `prices`.
+    A model may offer `within(seconds)`, which returns the same model with a deadline, and
+    `last_tokens`, the input and output tokens of its last completion.
     """
 
     def __init__(
@@ -143,10 +143,6 @@ class MeteredModel:
     ) -> None:
         if budget.seconds is not None and clock is None:
             raise InputError("a budget of seconds needs a clock", hint="pass clock=time.monotonic")
-        if budget.prices == Prices() and isinstance(
-            known := getattr(model, "prices", None), Prices
-        ):
-            budget = replace(budget, prices=known)
         self.model, self.budget, self.clock = model, budget, clock
         self.calls: list[Call] = []
         self.ticks: list[float] = []

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec, open_library
+from suffice.cli.loaders import open_judge, open_library
 from suffice.cli.output import (
     NOT_BETTER,
     command,
@@ -49,8 +49,6 @@ def adapt(
     ] = None,
     delta: opt.Delta = 0.1,
     judge: opt.JudgeAddress = None,
-    judge_limit: opt.JudgeLimits = None,
-    judge_cache: opt.JudgeCache = None,
     force: Annotated[bool, Option("--force", help="Write it even if it is not better.")] = False,
     skip_bad: opt.SkipBad = False,
     seed: opt.Seed = 42,
@@ -72,7 +70,7 @@ def adapt(
     experiment.require_fit_extra()
     experiment.PolicyChoice("risk", 0.1 if alpha is None else alpha, delta)  # before the work
     check_replaceable(out, kind=GATE_KIND)  # before the work
-    spec = judge_spec(judge, judge_limit, judge_cache)
+    opened_judge = None if judge is None else open_judge(judge, labels=True)
     bad = BadRecords(skip=skip_bad)
     files = [read_labels(path, bad=bad, score=score) for path in labels]
     found, judged_labels = check_judged(
@@ -90,14 +88,15 @@ def adapt(
             hint="say for each list of hits whether it is complete: yes or no",
         )
     with progress_bar(quiet=json) as progress:
-        options: dict[str, Any] = {"alpha": alpha, "delta": delta, "seed": seed}
-        if spec is not None:
-            options |= {"judge": spec.open(), "budget": spec.budget}
-        if len(files) > 1:
-            options["kinds"] = [
-                str(path) for path, part in zip(labels, parts) for _ in part.examples
-            ]
-        result = adapt_to_labels(old, examples, progress=progress, **options)
+        result = adapt_to_labels(
+            old,
+            examples,
+            alpha=alpha,
+            delta=delta,
+            seed=seed,
+            judge=opened_judge,
+            progress=progress,
+        )
     new = result.to_write(force=force)
     written = new is not None
     if new is not None:
@@ -159,10 +158,8 @@ def _show(result: Adaptation, left_out: Sequence[str]) -> None:
         print(f"  {title:<38}{_columns([format_cell(getattr(one, name)) for one in gates])}")
     print(f"\n{result.verdict}\n{result.outlook}\n{result.promise}")
     if (gain := result.judged) is not None:
-        alone = f"alone it has AUROC {format_cell(gain.alone)}"
         failed = f"; no usable answer to {gain.failed:,} labels" if gain.failed else ""
-        cost = f"{gain.cost.calls:,} calls, {gain.cost.tokens:,} tokens, {gain.cost.seconds:.1f} s"
-        print(f"the judge: {gain.calibration.words}; {alone}{failed}; {cost}")
+        print(f"{gain.scale}; it would be asked about {gain.sent:.0%} of them{failed}")
 
 
 def _columns(cells: Sequence[str]) -> str:
@@ -173,17 +170,12 @@ def _say_next(
     result: Adaptation, out: Path, gate: str, *, written: bool, judge: str | None
 ) -> None:
     if written:
-        known = None if result.judged is None else result.judged.calibration
-        if known is not None and known.counts and not result.is_better:
-            print(f"{gate} unchanged, with the weight of the judge, at {out}")
+        counts = result.judged is not None and result.judged.scale.slope > 0
+        if counts and not result.is_better:
+            print(f"{gate} unchanged, with the scale of the judge, at {out}")
         else:
             print(f"gate for {result.labels:,} labels at {out}\n{result.gate.policy.words}")
-        more = ""
-        if judge is not None and known is not None and known.counts:
-            share = "" if known.share in (None, 0.1) else f" --judge-limit share={known.share:g}"
-            more = f" --judge {judge}{share}"
-            if known.policy is not None:
-                print(f"with the judge: {known.policy.words}")
+        more = f" --judge {judge}" if counts else ""
         if result.gate.policy.answer_at is None:
             say("\nnext: adapt again with more labels, a larger --alpha or none: it never answers")
         else:

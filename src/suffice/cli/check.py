@@ -9,15 +9,16 @@ from __future__ import annotations
 import json as json_module
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec, open_executor, open_gate, open_library
+from suffice.cli.loaders import open_executor, open_gate, open_judge, open_library
 from suffice.cli.output import command, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
 from suffice.types import printable
@@ -41,7 +42,6 @@ ADAPT_STEP = (
     "label at least 20 of your own questions and adapt the gate: "
     "suffice adapt labels.jsonl --out my-gate"
 )
-JUDGE_STEP = "learn it from labels: suffice adapt labels.jsonl --judge ... --out gate"
 
 
 @command
@@ -65,8 +65,6 @@ def check(
     gate: opt.GateName = "default",
     preset: opt.Preset = "standard",
     judge: opt.JudgeAddress = None,
-    judge_limit: opt.JudgeLimits = None,
-    judge_cache: opt.JudgeCache = None,
     rounds_left: Annotated[int, Option(min=0, help="How many more expansions are allowed.")] = 1,
     scheduler: opt.Scheduler = None,
     checkpoint: opt.CheckpointDir = None,
@@ -84,13 +82,12 @@ def check(
     if run is None and (name := next((name for name in of_run if of_run[name]), None)):
         hint = "leave it out: a batch has its texts"
         raise InputError(f"{name} goes with --run", hint=hint)
-    spec = judge_spec(judge, judge_limit, judge_cache)
     if single is not None:
         if question is None or not question.strip():
             given = "--library" if hits is None else "--hits"
             raise InputError(f"{given} needs the question", hint=COMMAND_EXAMPLE)
         found = _find_hits(question, hits, library, retriever, k)
-        loaded = open_gate(gate, preset, spec)
+        loaded = open_gate(gate, preset, judge)
         _check_one(question, found, str(single), loaded, rounds_left, json=json)
         return
     if question:
@@ -102,10 +99,19 @@ def check(
     from suffice.storage import BadRecords
 
     bad = BadRecords(skip=skip_bad)
-    options: dict[str, Any] = {"k": k, "rounds_left": rounds_left, "skip_bad": skip_bad}
-    if spec is not None:
-        options["open_gate"] = spec.open_gate
-    job = batch_check.check_job(GateRef.named(gate, preset), **options)
+    opener: Callable[[GateRef], Gate] = GateRef.open
+    if judge is not None:
+        from suffice.integrations.judge import open_judged_gate
+
+        open_judge(judge)  # a wrong address is reported once, here
+        opener = partial(open_judged_gate, judge=judge)
+    job = batch_check.check_job(
+        GateRef.named(gate, preset),
+        k=k,
+        rounds_left=rounds_left,
+        skip_bad=skip_bad,
+        open_gate=opener,
+    )
     quiet = not sys.stderr.isatty() or sys.stdout.isatty()  # no bar between the verdicts
     with (
         _open_run(run, queries, corpus, store, bad)
@@ -196,9 +202,6 @@ def _check_one(
         print_json(verdict_record(question, verdict))
     else:
         print(verdict)
-        judge = gate.cascade
-        if judge is not None and judge.calibration is None and verdict.judged is None:
-            say(f"the judge was not asked: {judge.account['weight']}; {JUDGE_STEP}")
         say("\nnext: " + (ADAPT_STEP if verdict.unfamiliar else NEXT_STEP[str(verdict.action)]))
 
 

@@ -15,7 +15,7 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli import output
-from suffice.cli.loaders import DataSource, judge_spec, open_executor, open_library, open_model
+from suffice.cli.loaders import DataSource, open_executor, open_judge, open_library, open_model
 from suffice.errors import InputError
 from suffice.types import printable
 
@@ -444,8 +444,6 @@ def gate(
     costs: opt.CostList = "1,0.05,0.3",
     folds: opt.Folds = 5,
     judge: opt.JudgeAddress = None,
-    judge_limit: opt.JudgeLimits = None,
-    judge_cache: opt.JudgeCache = None,
     baselines: Annotated[bool, Option(help="Measure the baselines, too.")] = True,
     cross_encoder: Annotated[
         bool, Option("--cross-encoder", help="Also measure cross-encoder baselines; slow.")
@@ -471,7 +469,7 @@ def gate(
     thresholds = ci_thresholds.parse_thresholds(fail_if or ())  # errors come before the work
     if junit and not thresholds:
         raise InputError("--junit needs --fail-if", hint=ci_thresholds.EXAMPLE)
-    spec = judge_spec(judge, judge_limit, judge_cache)
+    opened_judge = None if judge is None else open_judge(judge)
     source = DataSource(collection, dataset, path, questions, corpus)
     data = source.open(skip_bad=skip_bad, seed=seed)
     with (
@@ -494,10 +492,10 @@ def gate(
             data,
             settings,
             cross_encoder=RERANKERS.get(DEFAULT_RERANKER)() if cross_encoder else None,
-            open_judged=None if spec is None else spec.on,
+            judge=opened_judge,
             data=source.hashes(),
             progress=progress,
-            job_runner=executor if spec is None else None,
+            job_runner=executor if judge is None else None,
         )
     if out:
         run.save(out)

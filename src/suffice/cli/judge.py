@@ -9,11 +9,9 @@ from typing import Annotated
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import named_judge
+from suffice.cli.loaders import open_judge
 from suffice.cli.output import command, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
-
-LABEL_SECONDS = 60.0  # nobody waits for these
 
 
 @command
@@ -25,8 +23,6 @@ def judge(
     judge: Annotated[
         str | None, Option(help="The model that labels: http://host:8080/v1#MODEL.")
     ] = None,
-    judge_limit: opt.JudgeLimits = None,
-    judge_cache: opt.JudgeCache = None,
     k: Annotated[int, Option(min=1, help="How many hits the judge sees.")] = 10,
     skip_bad: opt.SkipBad = False,
     json: opt.Json = False,
@@ -47,10 +43,7 @@ def judge(
     if out.exists():
         hint = "choose another --out: this file may hold corrected labels"
         raise InputError(f"{out} exists", hint=hint)
-    limits = list(judge_limit or ())
-    if not any(one.startswith("seconds=") for one in limits):
-        limits.append(f"seconds={LABEL_SECONDS:g}")
-    spec = named_judge(judge, limits, judge_cache)
+    opened = open_judge(judge, labels=True)
     bad = BadRecords(skip=skip_bad)
     lists = read_lists(questions, bad=bad)
     if not lists:
@@ -61,7 +54,7 @@ def judge(
         raise InputError(f"{bare.where}: a hit has no text", hint="add the texts of all hits")
     with progress_bar(quiet=json) as progress:
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        rows = list(label_by_judge(lists, spec.open(), k=k, now=lambda: now, progress=progress))
+        rows = list(label_by_judge(lists, opened, k=k, now=lambda: now, progress=progress))
     if not rows:
         raise InputError(
             f"the judge is unsure about all {len(lists):,} lists",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +16,11 @@ if TYPE_CHECKING:
     from suffice.engines.batch import BatchRunner
     from suffice.evaluation.verdict_log import VerdictLog
     from suffice.gate.gate import Gate
-    from suffice.integrations.judge import JudgeSpec
+    from suffice.integrations.judge import ModelJudge
     from suffice.library import Library
     from suffice.protocols import LanguageModel
+
+LABEL_SECONDS = 60.0  # for a judge's answer if it is a label
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,24 +115,20 @@ def open_model(
     return model if cache is None else CachedModel(model, cache / "answers.db")
 
 
-def judge_spec(
-    judge: str | None, limits: Sequence[str] | None, cache: Path | None = None
-) -> JudgeSpec | None:
-    """What --judge and its limits say, checked; None without a judge."""
-    if judge is not None:
-        return named_judge(judge, limits or (), cache)
-    if limits or cache is not None:
-        hint = "for example --judge http://127.0.0.1:8080/v1#qwen"
-        raise InputError("--judge-limit and --judge-cache need --judge", hint=hint)
-    return None
-
-
-def open_gate(gate: str, preset: str, judge: JudgeSpec | None) -> Gate:
-    """The gate of --gate and --preset, with the judge behind it if there is one."""
+def open_gate(gate: str, preset: str, judge: str | None) -> Gate:
+    """The gate of --gate and --preset, with the judge of --judge behind it if there is one."""
     from suffice.gate import gate_ref
 
     opened = gate_ref.open_gate(gate, preset)
-    return opened if judge is None else judge.on(opened)
+    return opened if judge is None else opened.with_judge(open_judge(judge))
+
+
+def open_judge(judge: str, *, labels: bool = False) -> ModelJudge:
+    """The judge at that address; for labels, nobody waits for it."""
+    from suffice.integrations import judge as integration
+
+    timeout_s = LABEL_SECONDS if labels else integration.TIMEOUT_S
+    return integration.open_judge(judge, timeout_s=timeout_s)
 
 
 def verdict_log(path: Path | None, texts: bool) -> VerdictLog | None:
@@ -146,15 +143,6 @@ def verdict_log(path: Path | None, texts: bool) -> VerdictLog | None:
         return None
     check_appendable(path)
     return VerdictLog(path, texts)
-
-
-def named_judge(judge: str, limits: Sequence[str], cache: Path | None) -> JudgeSpec:
-    """The judge of that address, checked."""
-    from suffice.integrations.judge import JudgeSpec
-
-    spec = JudgeSpec(judge, tuple(limits), None if cache is None else str(cache.resolve()))
-    spec.open()  # a wrong address or limit is reported once, here
-    return spec
 
 
 def open_executor(scheduler: str | None, checkpoint: Path | None) -> BatchRunner:

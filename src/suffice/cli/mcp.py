@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec, open_gate, open_library, verdict_log
+from suffice.cli.loaders import open_gate, open_library, verdict_log
 from suffice.cli.output import command, say
 
 
@@ -15,7 +15,6 @@ def mcp(
     gate: opt.GateName = "default",
     preset: opt.Preset = "standard",
     judge: opt.JudgeAddress = None,
-    judge_limit: opt.JudgeLimits = None,
     shadow: opt.VerdictLogFile = None,
     shadow_texts: opt.VerdictLogTexts = False,
 ) -> None:
@@ -23,7 +22,7 @@ def mcp(
     from suffice.integrations.mcp import create_server
 
     log = verdict_log(shadow, shadow_texts)
-    loaded = open_gate(gate, preset, judge_spec(judge, judge_limit))
+    loaded = open_gate(gate, preset, judge)
     with open_library(library) if library else nullcontext() as opened:
         tools = "check_context and complete_context" if opened is not None else "check_context"
         say(f"serving {tools} over stdio; MCP clients start this command; stop it with Ctrl-C")

@@ -103,16 +103,6 @@ JudgeAddress = Annotated[
     str | None,
     Option("--judge", help="Ask this model where the gate is unsure: http://host:8080/v1#MODEL."),
 ]
-JudgeLimits = Annotated[
-    list[str] | None,
-    Option(
-        "--judge-limit",
-        help="Repeatable: share=0.1, seconds=2, money=5, price_in=0.15, price_out=0.6.",
-    ),
-]
-JudgeCache = Annotated[
-    Path | None, Option("--judge-cache", help="Cache the judge's answers in this file.")
-]
 
 # Running and results
 VerdictLogFile = Annotated[

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.loaders import judge_spec, open_library, open_model, verdict_log
+from suffice.cli.loaders import open_judge, open_library, open_model, verdict_log
 from suffice.cli.output import command, print_json, say
 from suffice.errors import InputError, MissingExtraError, did_you_mean
 
@@ -53,7 +53,6 @@ def serve(
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 30.0,
     judge: opt.JudgeAddress = None,
-    judge_limit: opt.JudgeLimits = None,
     limit: Annotated[
         list[str] | None, Option(help="Repeatable: a limit like concurrent_requests=128.")
     ] = None,
@@ -83,7 +82,6 @@ def serve(
         base_url=base_url,
         model_seconds=timeout_s,
         judge=judge,
-        judge_limits=tuple(judge_limit or ()),
         log_texts=log_texts,
         log_requests=not quiet,
         shadow_texts=shadow_texts,
@@ -132,7 +130,8 @@ def _check_openable(settings: Settings) -> None:
         message = f"{settings.gate_folder} is a file, expected a folder for new gates"
         raise InputError(message, hint="name a folder: --gate-folder DIR")
     open_model(settings.model, settings.base_url, timeout_s=settings.model_seconds)
-    judge_spec(settings.judge, settings.judge_limits)
+    if settings.judge is not None:
+        open_judge(settings.judge)
 
 
 def _parse_gates(options: list[str]) -> dict[str, str]:

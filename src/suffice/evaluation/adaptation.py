@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import Folds, grouped_folds
-from suffice.evaluation.judging import JudgeGain, ask_judge, learn_judge
+from suffice.evaluation.judging import JudgeGain, ask_about_labels, fit_judge
 from suffice.evaluation.metrics import Predictions, auroc
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.significance import (
@@ -35,7 +35,6 @@ from suffice.evaluation.significance import (
 )
 from suffice.gate.extraction import reader_input
 from suffice.gate.gate import Gate
-from suffice.gate.judge import JudgeBudget
 from suffice.gate.policy import MOST_LABELS, PolicyRule, labels_for_promise
 from suffice.gate.training import (
     MIN_TO_ADAPT,
@@ -44,7 +43,6 @@ from suffice.gate.training import (
     TrainingSet,
     adapt_gate,
     build_training_set,
-    group_folds,
     require_fit_extra,
 )
 from suffice.numeric import log_odds_array, sigmoid
@@ -109,7 +107,7 @@ class Adaptation:
     forecasts: tuple[Forecast, ...]  # empty: too noisy to say
     alpha: float
     promise_labels: int | None  # needed for a promise of alpha; None: too many to predict
-    judged: JudgeGain | None = None  # the gate with the learned weight of its judge
+    judged: JudgeGain | None = None  # the gate with the scale of its judge
     with_judge: GateFigures | None = None
 
     @property
@@ -126,12 +124,12 @@ class Adaptation:
         return describe_gain(self.gain, self.labels)
 
     def to_write(self, *, force: bool = False) -> Gate | None:
-        """The gate to keep, with its judge's weight; None if the old gate is the one to keep."""
+        """The gate to keep, with its judge's scale; None if the old gate is the one to keep."""
         if self.judged is None:
             return self.gate if self.is_better or force else None
         if force and not self.is_better:
-            return self.gate  # the judge's weight was learned for the old gate
-        return self.judged.gate if self.is_better or self.judged.calibration.counts else None
+            return self.gate  # the judge's scale was fitted for the old gate
+        return self.judged.gate if self.is_better or self.judged.scale.slope > 0 else None
 
     @property
     def outlook(self) -> str:
@@ -176,29 +174,27 @@ def adapt_to_labels(
     delta: float = 0.1,
     seed: int = 42,
     judge: Judge | None = None,
-    budget: JudgeBudget = JudgeBudget(),  # noqa: B008 - frozen
-    kinds: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Adaptation:
     """Adapt the gate to 20 or more labels, and measure what that gains.
 
     With `alpha` the new gate promises at most this share of incomplete answers; without, its
-    threshold is chosen like the old one. With a `judge`, the weight of this judge is learned too:
-    for the new gate if that is better, else for the old one. `kinds` names the kind of text of each
-    example; the judge then gets a weight for each kind.
+    threshold is chosen like the old one. With a `judge`, how much it counts is fitted too: for the
+    new gate if that is better, else for the old one. A promise does not cover a judge.
     """
     require_fit_extra()
     rule = PolicyRule.of(gate.policy)
     if alpha is not None:
         rule = PolicyRule("risk", alpha, delta, gate.policy.costs)
-    if kinds is not None and len(kinds) != len(examples):
-        raise InputError(f"{len(kinds):,} kinds of text for {len(examples):,} examples")
+    if judge is not None and rule.promises:
+        hint = "leave out the judge, or alpha (on the command line: --judge, --alpha)"
+        raise InputError("a promise does not cover a judge", hint=hint)
     labels = _read(gate, examples, progress)
     _check_labels(labels)
     opinions: Sequence[Opinion] = ()
     if judge is not None:  # before the long part: its server may be down
         lists = [reader_input(one) for one in labels.batch.hits]
-        opinions = ask_judge(judge, lists, progress)
+        opinions = ask_about_labels(judge, lists, progress)
     fit = _Adapting(gate, rule, seed)
     before = sigmoid(gate.model.log_odds(gate.model.describe(labels.batch).table))
     folds = grouped_folds(labels.groups, labels.complete, FOLDS, seed)
@@ -222,16 +218,9 @@ def adapt_to_labels(
     if judge is None:
         return found
     base, p = (found.gate, after) if found.is_better else (gate, before)
-    odds, aside = log_odds_array(p), None
-    if rule.promises:
-        aside = group_folds(labels.groups, PROMISE_PARTS, seed) == 0
-        if found.is_better:
-            odds = _odds_for_promise(fit, found.gate, labels, before, aside)
-    labels = replace(labels, data_sets=kinds)
-    options: Any = {"name": component_name(judge), "budget": budget, "aside": aside, "seed": seed}
-    gain = learn_judge(base, labels, odds, opinions, rule, **options)
-    figures = _figures(complete, gain.p, gain.answered, parts)
-    return replace(found, judged=gain, with_judge=figures)
+    gain = fit_judge(base, complete, log_odds_array(p), opinions, component_name(judge), folds)
+    answered = _reaches(gain.p, base.policy.answer_at)
+    return replace(found, judged=gain, with_judge=_figures(complete, gain.p, answered, parts))
 
 
 def compare_gates(old: Gate, new: Gate, examples: Sequence[LabelledQuestion]) -> Difference:
@@ -247,23 +236,6 @@ def compare_gates(old: Gate, new: Gate, examples: Sequence[LabelledQuestion]) ->
         odds = gate.model.log_odds(gate.model.describe(labels.batch).table)
         losses.append((sigmoid(odds) - labels.complete) ** 2)
     return paired_difference(*losses, level=LEVEL)
-
-
-def _odds_for_promise(
-    fit: _Adapting, adapted: Gate, labels: TrainingSet, before: Floats, aside: npt.NDArray[np.bool_]
-) -> Floats:
-    """Log-odds of labels by gates that had not seen them, if half are kept for a promise.
-
-    The kept half is judged by the adapted gate, the other half by cross-validation within it.
-    """
-    rest, kept = labels.where(~aside), labels.where(aside)
-    odds = np.empty(len(before))
-    odds[aside] = adapted.model.log_odds(adapted.model.describe(kept.batch).table)
-    folds = grouped_folds(rest.groups, rest.complete, FOLDS, fit.seed)
-    plain = replace(fit, rule=PolicyRule("f1", costs=fit.rule.costs))
-    curve, _ = _cross_validate(plain, rest, folds, before[~aside], None)
-    odds[~aside] = log_odds_array(curve[max(curve)])
-    return odds
 
 
 @dataclass(frozen=True)

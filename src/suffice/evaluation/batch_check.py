@@ -112,7 +112,7 @@ def check_job(
     do = partial(_check_block, k=k, rounds_left=rounds_left, skip_bad=skip_bad)
     key = repr((gate.digest, k, rounds_left, skip_bad))
     if open_gate is not GateRef.open:
-        key = ""  # a judge's opinion depends on its budget, so nothing is cached
+        key = ""  # a judge may answer otherwise the next time, so nothing is cached
     return Job("checking", do, gate, open_gate, key=key)
 
 

@@ -33,7 +33,7 @@ from suffice.gate.hits import Pair
 from suffice.gate.policy import Costs
 from suffice.gate.training import LabelledQuestion
 from suffice.jobs import Job, JobRunner, run_in_process, split_into_blocks
-from suffice.protocols import Progress, Reranker
+from suffice.protocols import Judge, Progress, Reranker, component_name
 from suffice.registry import Registry
 from suffice.storage import package_versions
 
@@ -202,25 +202,25 @@ def evaluate_gate(
     settings: GateSettings,
     *,
     cross_encoder: Reranker | None = None,
-    open_judged: Callable[[Gate], Gate] | None = None,
+    judge: Judge | None = None,
     data: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     job_runner: JobRunner | None = None,
 ) -> GateRun:
     """Evaluate the shipped gate, a saved one, or one fitted on other folds.
 
-    A `cross_encoder` adds the baselines that need one (slow). `open_judged` adds a judge to the
-    gate. `job_runner` runs the work.
+    A `cross_encoder` adds the baselines that need one (slow). A `judge` is asked about
+    the lists that the gate is unsure of. `job_runner` runs the work.
     """
     fitted, seed = settings.gate == FITTED, settings.seed
     if fitted:  # report a missing extra before the search
         require_fit_extra()
     opened = None if fitted else open_gate(settings.gate, settings.preset)
-    if open_judged is not None:
+    if judge is not None:
         if opened is None:
             hint = "fit one first: suffice fit; then --gate FOLDER --judge ..."
             raise InputError("a judge goes with a gate that exists, not one of folds", hint=hint)
-        opened = open_judged(opened)
+        opened = opened.with_judge(judge)
     started = time.perf_counter()
     retrieved = retrieve_dataset(
         dataset,
@@ -242,8 +242,8 @@ def evaluate_gate(
         fit = FitRef(settings.choice, settings.preset, seed)
         results = cross_validate_gate(questions, parts, fit, **runner)
     else:
-        ref = None  # a judge has one budget, so its gate stays in this process
-        if job_runner is not None and opened.cascade is None:
+        ref = None  # a gate with a judge stays in this process
+        if job_runner is not None and judge is None:
             ref = GateRef.named(settings.gate, settings.preset)
         results = run_gate(opened, questions, ref=ref, **runner)
     checked = time.perf_counter()
@@ -258,8 +258,8 @@ def evaluate_gate(
         "limit": settings.limit,
         "seen": count_seen(opened, texts) if opened else 0,
     }
-    if opened is not None and opened.cascade is not None:
-        chosen["judge"] = opened.cascade.account
+    if judge is not None:
+        chosen["judge"] = component_name(judge)
     times = {"search": searched - started, "gate": checked - searched}
     return replace(
         _make_run(dataset.name, settings, questions, results, others),

@@ -64,35 +64,13 @@ class LoggedHit:
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedJudgement:
-    """A judge's opinion and cost, and what the gate alone would have done; none of its words."""
-
-    judge: str
-    p_before: float
-    action_before: Action
-    p_judge: float | None  # None: no usable answer
-    calls: int
-    tokens: int
-    seconds: float
-    money: float
-
-    @classmethod
-    def of(cls, judged: JudgeReport) -> LoggedJudgement:
-        return cls(**{name: getattr(judged, name) for name in cls.__dataclass_fields__})
-
-
 @dataclass
 class JudgedTotal:
-    """A judge's calls over many verdicts, what they changed and what they cost."""
+    """How often a judge was asked over many verdicts, and what that changed."""
 
     asked: int = 0
     failed: int = 0
     changed: int = 0
-    calls: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    money: float = 0.0
 
     def add(self, judged: Mapping[str, Any] | None, action: str) -> None:
         """Count one verdict: its `judged` as JSON values, and the resulting action."""
@@ -101,18 +79,14 @@ class JudgedTotal:
         self.asked += 1
         self.failed += judged["p_judge"] is None
         self.changed += str(judged["action_before"]) != action
-        for name in ("calls", "tokens", "seconds", "money"):
-            setattr(self, name, getattr(self, name) + judged[name])
 
     def sentence(self, questions: int) -> str:
         """A clause that follows "the judge"."""
         share = self.asked / max(questions, 1)
-        money = f", {self.money:.4g} of money" if self.money else ""
         failed = f"; it gave no usable answer {self.failed:,} times" if self.failed else ""
         return (
             f"was asked about {self.asked:,} of {questions:,} ({share:.0%}), which changed "
-            f"{self.changed:,} actions; {self.calls:,} calls, {self.tokens:,} tokens, "
-            f"{self.seconds:.1f} s{money}{failed}"
+            f"{self.changed:,} actions{failed}"
         )
 
 
@@ -134,7 +108,7 @@ class LoggedVerdict:
     acted: bool  # whether the guard acted on it; False in shadow mode
     by: str  # the framework, or "serve"
     gate: str  # its identity
-    judged: LoggedJudgement | None = None
+    judged: JudgeReport | None = None
 
     @property
     def has_texts(self) -> bool:
@@ -176,7 +150,7 @@ def logged_verdict(
         acted=acted,
         by=by,
         gate=gate,
-        judged=None if verdict.judged is None else LoggedJudgement.of(verdict.judged),
+        judged=verdict.judged,
     )
 
 

@@ -8,7 +8,7 @@
     reader            the transformer of the standard preset: reads the hits together
     model             submodels and ensemble, of `trees`; `calibration` gives probabilities
     policy            turns a probability into an action, optionally with a promise
-    judge             when to ask a judge behind the gate, and how much weight its opinion gets
+    judge             a slower reader behind the gate, for lists that it is unsure of
     familiarity       similarity to the training questions and hits, and its effect on the interval
     explanation       reasons, what is missing, next queries; `evidence_graph` for display
     training          fitting and adapting

@@ -43,14 +43,7 @@ from suffice.gate.hits import (
     normalize_hits,
     unpack_pair,
 )
-from suffice.gate.judge import (
-    Cascade,
-    Consultation,
-    GateNumbers,
-    JudgeBudget,
-    JudgeCalibration,
-    judged_record,
-)
+from suffice.gate.judge import Consultation, JudgeScale, check_judge, consult
 from suffice.gate.model import CalibratedModel, GateModel, LocalModel
 from suffice.gate.policy import (
     Costs,
@@ -63,8 +56,8 @@ from suffice.gate.policy import (
 from suffice.gate.question import WordTable, parse_question
 from suffice.gate.reader import Reader
 from suffice.gate.stuffing_filter import StuffingFilter, filter_notes
-from suffice.numeric import log_odds_array, sigmoid
-from suffice.protocols import Judge, component_name
+from suffice.numeric import log_odds, log_odds_array, sigmoid
+from suffice.protocols import Judge
 from suffice.storage import (
     MANIFEST,
     check_replaceable,
@@ -75,7 +68,7 @@ from suffice.storage import (
 )
 from suffice.storage.artefacts import data_errors, read_json
 from suffice.storage.fields import dataclass_from_json
-from suffice.types import Action, Estimate, FoundAnswer, JudgeReport, Reason, Verdict
+from suffice.types import Estimate, FoundAnswer, JudgeReport, Verdict
 
 if TYPE_CHECKING:
     from suffice.gate.training import LabelledQuestion
@@ -88,7 +81,7 @@ SHIPPED_MODELS = Path(__file__).parent.parent / "models"
 # What gates of an earlier version could use, by its name in their cards.
 GONE = {"encoder": "an encoder", "reranker": "a reranker", "others": "other runs"}
 RECORDS = ("calibration", "profile", "policy", "familiarity")
-JUDGE_RECORD = "judge"  # only in a gate that has a judge calibration
+JUDGE_RECORD = "judge"  # only in a gate that was adapted with a judge
 STOP_KIND, STOP_VERSION, STOP_FILE = "stop-calibration", 1, "calibration.json"
 SHIPPED_STOP = SHIPPED_MODELS / "stop"  # for gates with a reader
 EXAMPLES = "pass a list of suffice.LabelledQuestion"
@@ -104,45 +97,6 @@ class CheckedBatch:
 
 
 @dataclass(frozen=True)
-class _GateAlone:
-    """The gate's result before a judge is asked."""
-
-    batch: FeatureBatch
-    odds: Floats
-    interval: tuple[Floats, Floats]
-    actions: list[Action]
-
-
-@dataclass(frozen=True)
-class _JudgedBatch:
-    """The combined result of gate and judge."""
-
-    numbers: tuple[Floats, Floats | None, Floats, Floats]  # log-odds, p after a round, low, high
-    actions: list[Action]
-    records: list[JudgeReport | None]
-    consultation: Consultation
-
-    @property
-    def notes(self) -> list[tuple[str, ...]]:
-        about = (f"the judge was not asked: {why}",) if (why := self.consultation.note) else ()
-        return [about] * len(self.actions)
-
-    def explain(self, explanations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Add the judge's opinion as the first reason, if it counts."""
-        found = []
-        effects = self.consultation.effects.tolist()
-        for one, record, effect in zip(explanations, self.records, effects, strict=True):
-            if record is not None and record.p_judge is not None and effect:
-                words = f"the judge gives the hits a chance of {record.p_judge:.2f} to be complete"
-                if (record.p_judge < 0.5) is not (effect < 0):  # a judge that says yes to most
-                    words += f", {'less' if effect < 0 else 'more'} than it gives others"
-                reason = Reason("judge", round(effect, 4), words)
-                one = {**one, "reasons": (reason, *one["reasons"])}
-            found.append(one)
-        return found
-
-
-@dataclass(frozen=True)
 class Gate:
     """A calibrated model, a policy, and a card that describes how it was made."""
 
@@ -154,8 +108,8 @@ class Gate:
     forms: FormProfile  # how the training questions and hits were written
     readers: Readers = NO_READERS
     stuffing_filter: StuffingFilter | None = None  # hardened preset only
-    judge_calibration: JudgeCalibration | None = None  # the weight of a judge's opinion
-    cascade: Cascade | None = None  # the judge behind this gate, if opened with one
+    judge_scale: JudgeScale | None = None  # fitted from labels
+    judge: Judge | None = None  # asked about lists that this gate is unsure of
 
     def __repr__(self) -> str:
         return f"<suffice.Gate, preset {self.preset!r}, k {self.card.get('k')}>"
@@ -224,85 +178,49 @@ class Gate:
         familiarity = self.forms.measure(batch)
         low, high = self.widened(odds, familiarity.values)
         actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
-        judged = None
-        if self.cascade is not None:
-            alone = _GateAlone(batch, odds, (low, high), actions)
-            judged = self._consult(self.cascade, alone, description.table, rounds_left)
-            odds, p_after, low, high = judged.numbers
-            p, actions = sigmoid(odds), judged.actions
+        reports: Sequence[JudgeReport | None] = [None] * len(actions)
+        of_judge: Sequence[tuple[str, ...]] = [()] * len(actions)
+        if self.judge is not None:
+            said = self._consult(self.judge, batch, odds)
+            reports, of_judge = said.reports(odds, actions), said.notes
+            odds = odds + said.effects
+            low, high = _moved(low, said.effects), _moved(high, said.effects)
+            p, p_after = sigmoid(odds), self.model.p_after(odds, description.table)
+            actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
         explanations: Sequence[dict[str, Any]] = [{}] * len(actions)
         if explain:
             typical = np.broadcast_to(self.profile.medians, description.table.shape)
             usual_after = self.model.p_after(odds, typical)
-            asked = None if judged is None else judged.consultation
-            usual = self._choose(p, usual_after, rounds_left, asked)
+            usual = choose_actions(p, usual_after, self.policy, rounds_left=rounds_left)
             searches = explain_actions(p, p_after, actions, usual)
             explanations = explain_verdicts(
                 self._occlusion, batch, description, effects, actions, searches
             )
-            if judged is not None:
-                explanations = judged.explain(explanations)
         numbers = (one.tolist() for one in (p, np.minimum(low, p), np.maximum(high, p)))
         estimates = map(Estimate, *numbers)
         familiar = zip(familiarity.values.tolist(), familiarity.reasons, strict=True)
         unread = [one.notes for one in batch.readings] if batch.readings else [()] * len(actions)
-        why_not = [()] * len(actions) if judged is None else judged.notes
         dropped: Sequence[tuple[str, ...]] = [()] * len(actions)
         if self.stuffing_filter is not None:
             dropped = list(map(filter_notes, hits, batch.hits))
         notes = [
             (*one.notes, *stuffed, *more, *about)
-            for one, stuffed, more, about in zip(hits, dropped, unread, why_not, strict=True)
+            for one, stuffed, more, about in zip(hits, dropped, unread, of_judge, strict=True)
         ]
-        records = [None] * len(actions) if judged is None else judged.records
-        verdicts = zip(estimates, actions, explanations, familiar, notes, records, strict=True)
+        verdicts = zip(estimates, actions, explanations, familiar, notes, reports, strict=True)
         checked = [
             Verdict(
-                estimate, action, **more, familiarity=value, unfamiliar=why, notes=said, judged=word
+                estimate, action, **more, familiarity=value, unfamiliar=why, notes=told, judged=word
             )
-            for estimate, action, more, (value, why), said, word in verdicts
+            for estimate, action, more, (value, why), told, word in verdicts
         ]
         return CheckedBatch(checked, description.table)
 
-    def _choose(
-        self, p: Floats, p_after: Floats | None, rounds_left: int, found: Consultation | None
-    ) -> list[Action]:
-        """An action for each question, by the joint policy of gate and judge if it applies."""
-        actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
-        if found is None or found.policy is None or not found.joint.any():
-            return actions
-        together = choose_actions(p, p_after, found.policy, rounds_left=rounds_left)
-        both = zip(found.joint.tolist(), together, actions, strict=True)
-        return [one if joint else other for joint, one, other in both]
-
-    def _consult(
-        self, cascade: Cascade, alone: _GateAlone, table: Floats, rounds_left: int
-    ) -> _JudgedBatch:
-        """Ask the judge about the questions that are worth it, and decide with its opinions."""
-        lists = [reader_input(one) for one in alone.batch.hits]
-        low, high = alone.interval
-        numbers = GateNumbers(alone.odds, low, high)
-        found = cascade.consult(lists, numbers, self.policy)
-        odds = alone.odds + found.effects
-        p, p_after = sigmoid(odds), self.model.p_after(odds, table)
-        low, high = (sigmoid(log_odds_array(one) + found.effects) for one in alone.interval)
-        unmoved = found.effects == 0
-        low, high = (
-            np.where(unmoved, alone.interval[0], low),
-            np.where(unmoved, alone.interval[1], high),
-        )
-        actions = self._choose(p, p_after, rounds_left, found)
-        name, before = component_name(cascade.judge), sigmoid(alone.odds).tolist()
-        records = [
-            None if said is None else judged_record(name, said, own, action)
-            for said, own, action in zip(found.opinions, before, alone.actions, strict=True)
-        ]
-        changed = sum(
-            record is not None and record.action_before is not action
-            for record, action in zip(records, actions, strict=True)
-        )
-        cascade.count_changed(changed)
-        return _JudgedBatch((odds, p_after, low, high), actions, records, found)
+    def _consult(self, judge: Judge, batch: FeatureBatch, odds: Floats) -> Consultation:
+        answer_at = self.policy.answer_at
+        threshold = log_odds(0.5 if answer_at is None else answer_at)
+        lists = [reader_input(one) for one in batch.hits]
+        return consult(judge, self.judge_scale, lists, odds, threshold)
 
     def widened(self, odds: Floats, familiarity: Floats) -> tuple[Floats, Floats]:
         """The interval of each log-odds. It is wider for less familiar questions, and the more the
@@ -447,8 +365,8 @@ class Gate:
         card = {name: value for name, value in self.card.items() if name != "judge"}
         stored = {name: None if part is None else asdict(part) for name, part in parts.items()}
         records = (stored, asdict(model.profile), asdict(self.policy), asdict(self.forms))
-        if (judge := self.judge_calibration) is not None:
-            card["judge"] = judge.judge
+        if (scale := self.judge_scale) is not None:
+            card["judge"] = scale.judge
         with new_artefact(
             Path(path),
             kind=GATE_KIND,
@@ -461,8 +379,8 @@ class Gate:
             if local is not None:
                 local.model.save(folder / "local")
             named = dict(zip(RECORDS, records, strict=True))
-            if judge is not None:
-                named[JUDGE_RECORD] = judge.as_json()
+            if scale is not None:
+                named[JUDGE_RECORD] = asdict(scale)
             for name, record in named.items():
                 write_atomically(folder / f"{name}.json", json.dumps(record, sort_keys=True) + "\n")
 
@@ -473,13 +391,12 @@ class Gate:
         preset: str = STANDARD,
         *,
         judge: Judge | None = None,
-        budget: JudgeBudget = JudgeBudget(),  # noqa: B008 - frozen
     ) -> Gate:
         """Load the gate in a folder; without a path, the shipped one of that preset.
 
         Any gate can be opened as "hardened": it then ignores hits that seem stuffed with the
-        question's words (suffice.gate.stuffing_filter). A `judge` is asked when the gate is unsure,
-        within its `budget` (suffice.gate.judge).
+        question's words (suffice.gate.stuffing_filter). A `judge` is asked about lists that the
+        gate is unsure of (suffice.gate.judge).
         """
         hint = "pass the folder of a gate, or nothing for the shipped one"
         _check_type(path, str | Path | None, "the gate", "a path", hint=hint)
@@ -513,12 +430,12 @@ class Gate:
             written = dataclass_from_json(FormProfile, forms)
             known = None
             if card.get("judge") is not None:
-                known = JudgeCalibration.from_json(read_json(folder / f"{JUDGE_RECORD}.json"))
+                known = dataclass_from_json(JudgeScale, read_json(folder / f"{JUDGE_RECORD}.json"))
             gate = cls(
                 words, model, interval, chosen, card, written, readers, stuffing_filter, known
             )
             gate.check(PROBE, [PROBE])  # fail now if the records do not fit together
-        return gate if judge is None else gate.with_judge(judge, budget)
+        return gate if judge is None else gate.with_judge(judge)
 
     def for_expansion(self) -> Gate:
         """The same gate, calibrated to decide when a search stops (used by `suffice.expand`).
@@ -530,18 +447,22 @@ class Gate:
             return self
         return replace(self, model=replace(self.model, stop=_shipped_stop()))
 
-    def with_judge(
-        self,
-        judge: Judge,
-        budget: JudgeBudget = JudgeBudget(),  # noqa: B008 - frozen
-    ) -> Gate:
-        """The same gate with a judge behind it, for the questions that it is unsure of.
+    def with_judge(self, judge: Judge) -> Gate:
+        """The same gate with a judge behind it, for the lists that it is unsure of.
 
-        The weight of the judge's opinion is learned from labels (`suffice adapt --judge`). Without
-        labels, it is learned from the judge's agreement with confident verdicts; until then the
-        judge has no weight.
+        `suffice adapt --judge` fits how much its opinion counts from labels; without them, its
+        log-odds are added as they are. A promise does not cover a judge.
         """
-        return replace(self, cascade=Cascade(judge, self.judge_calibration, budget))
+        check_judge(judge, self.judge_scale)
+        if self.policy.promise is not None:
+            hint = "open it without a judge, or adapt it without --alpha"
+            raise InputError("the gate's promise was made without a judge", hint=hint)
+        return replace(self, judge=judge)
+
+
+def _moved(p: Floats, effects: Floats) -> Floats:
+    """Probabilities moved by these log-odds; the same where they are 0, to the last digit."""
+    return np.where(effects == 0, p, sigmoid(log_odds_array(p) + effects))
 
 
 @cache

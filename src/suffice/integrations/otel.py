@@ -54,8 +54,6 @@ def evaluation_attributes(verdict: Verdict, *, texts: bool = False) -> Attribute
         attributes["suffice.judge.name"] = judged.judge
         attributes["suffice.judge.p_before"] = judged.p_before
         attributes["suffice.judge.changed"] = judged.action_before is not verdict.action
-        attributes["suffice.judge.tokens"] = judged.tokens
-        attributes["suffice.judge.seconds"] = judged.seconds
         if judged.p_judge is not None:
             attributes["suffice.judge.p"] = judged.p_judge
     if texts:

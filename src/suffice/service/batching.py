@@ -81,7 +81,7 @@ class CheckBatcher:
         self._numbers = count()  # first in, first out within a priority
         self._monitors = {name: _DriftMonitor(gate) for name, gate in gates.items()}
         self._bookkeeping = threading.Lock()
-        judged = any(gate.cascade is not None for gate in gates.values())
+        judged = any(gate.judge is not None for gate in gates.values())
         self._threads = [
             threading.Thread(target=self._run, name="checks", daemon=True)
             for _ in range(JUDGED_THREADS if judged else 1)

@@ -50,12 +50,6 @@ class Metrics:
         self.judged = counter(
             "suffice_judged", "Verdicts that a judge was asked about.", ("gate", "result")
         )
-        self.judge_seconds = counter(
-            "suffice_judge_seconds", "Seconds spent waiting for the judge.", ("gate",)
-        )
-        self.judge_tokens = counter(
-            "suffice_judge_tokens", "Tokens sent to and got from the judge.", ("gate",)
-        )
         drift_help = {
             "moved": "Share of features that have moved since the fit.",
             "psi": "Stability index of the feature that has moved most.",
@@ -77,8 +71,6 @@ class Metrics:
             changed = "changed" if judged.action_before is not verdict.action else "kept"
             result = "failed" if judged.p_judge is None else changed
             self.judged.labels(gate, result).inc()
-            self.judge_seconds.labels(gate).inc(max(judged.seconds, 0.0))
-            self.judge_tokens.labels(gate).inc(max(judged.tokens, 0))
 
     def set_drift(self, gate: str, drift: Drift) -> None:
         psi = [feature.psi for feature in drift.features]

@@ -12,7 +12,6 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from suffice.answering.expand import ExpansionBudget
 from suffice.datasets.labels import check_judged, parse_labels, to_examples
-from suffice.errors import InputError
 from suffice.evaluation.adaptation import adapt_to_labels
 from suffice.evaluation.judging import mark_judged
 from suffice.gate.drift import MIN_QUESTIONS
@@ -126,7 +125,7 @@ def _gate_record(service: Service, name: str) -> dict[str, Any]:
         "history": gate.card.get("history", []),
         "drift": None if drift is None else str(drift),
         "drift_checks": service.checks.drift_checks(name),
-        "judge": None if gate.cascade is None else gate.cascade.account,
+        "judge": None if gate.judge is None else gate.judge.name,
     }
 
 
@@ -152,15 +151,7 @@ def _adapt(service: Service, form: schemas.AdaptRequest) -> dict[str, Any]:
     found = service.library.get(sorted(bare)) if bare and service.has_library else []
     documents = {one.doc_id: one for one in found if one is not None}
     taken = to_examples(labels, k=gate.card["k"], documents=documents)
-    options: dict[str, Any] = {}
-    if form.judge:
-        if gate.cascade is None:
-            raise InputError(
-                "the service has no judge",
-                hint="start it with --judge URL#MODEL, or leave judge out",
-            )
-        options = {"judge": gate.cascade.judge, "budget": gate.cascade.budget}
-    result = adapt_to_labels(gate, taken.examples, alpha=form.alpha, **options)
+    result = adapt_to_labels(gate, taken.examples, alpha=form.alpha)
     new, advice = result.to_write(force=form.force), "label more, or send force: true"
     if new is not None:
         mark_judged(new, judged_labels).save(folder)

@@ -123,9 +123,7 @@ class GateResponse(BaseModel):
     history: list[str]
     drift: str | None = Field(description="Drift seen by this worker; null if too few checks.")
     drift_checks: int = Field(description="Recent checks of this worker that it is measured on.")
-    judge: dict[str, Any] | None = Field(
-        description="What this worker asked the judge, what it changed and cost; null: no judge."
-    )
+    judge: str | None = Field(description="The judge behind it; null: none.")
 
 
 class FeatureDriftResponse(BaseModel):
@@ -145,7 +143,6 @@ class AdaptRequest(_StrictModel):
     gate: GateName = DEFAULT_GATE
     alpha: float | None = Field(None, gt=0, lt=1, description="Promise: incomplete answers.")
     force: bool = Field(False, description="Write it even if it is not better.")
-    judge: bool = Field(False, description="Learn what the word of the service's judge is worth.")
 
 
 class AdaptResponse(BaseModel):
@@ -165,9 +162,6 @@ class AdaptResponse(BaseModel):
     forecasts: list[dict[str, Any]] = Field(description="With more labels; none: too noisy.")
     alpha: float
     promise_labels: int | None = Field(description="Labels that a promise of alpha takes.")
-    judge: dict[str, Any] | None = Field(
-        None, description="What the judge's word is worth, with figures; null: it was not asked."
-    )
     judged_labels: dict[str, Any] | None = Field(
         description="Labels that a judge gave, beside people's; null: there are none."
     )

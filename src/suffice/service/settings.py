@@ -66,7 +66,6 @@ class Settings:
     base_url: str | None = None
     model_seconds: float = 30.0
     judge: str | None = None  # asked if a gate is unsure: http://host:8080/v1#model
-    judge_limits: tuple[str, ...] = ()  # such as share=0.1
     log_texts: bool = False
     log_requests: bool = True
     shadow: str | None = None  # a verdict log, for `suffice report --shadow`

@@ -47,10 +47,10 @@ class Service:
             name: open_gate(path, settings.preset) for name, path in settings.gates.items()
         }
         if settings.judge is not None:
-            from suffice.integrations.judge import JudgeSpec
+            from suffice.integrations.judge import open_judge
 
-            spec = JudgeSpec(settings.judge, tuple(settings.judge_limits))
-            self.gates = {name: spec.on(gate) for name, gate in self.gates.items()}
+            judge = open_judge(settings.judge)
+            self.gates = {name: gate.with_judge(judge) for name, gate in self.gates.items()}
         if settings.library is not None:
             self._library = Library.open(settings.library)
         if settings.model is not None:

@@ -60,7 +60,7 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
 
 function judged(word) {
   if (!word) return "";
-  if (word.p_judge === null) return `The judge ${word.judge} gave no usable answer (${word.error}): the gate alone decides.`;
+  if (word.p_judge === null) return `The judge ${word.judge} gave no usable answer: the gate alone decides.`;
   const before = `the gate alone said ${word.action_before}, ${two(word.p_before)}`;
   return `The judge ${word.judge} said ${word.p_judge >= 0.5 ? "yes" : "no"} (${two(word.p_judge)}); ${before}.`;
 }
