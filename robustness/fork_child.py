@@ -55,9 +55,7 @@ def _preload() -> None:
     import sklearn.model_selection  # noqa: F401
     import wordllama
 
-    import suffice.benchmark.pipeline
     import suffice.datasets
-    import suffice.evaluation.benchmark_files
     import suffice.evaluation.gate_evaluation
     import suffice.evaluation.searching
     import suffice.integrations.openai

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Guarantee:
     says: str
-    proved_by: tuple[str, ...]  # "file::test", below tests/
+    proved_by: tuple[str, ...]  # "file::test", below tests/ or packages/
     # Parts of `python -m robustness`, or "part: how the title of one of its tables begins".
     measured_by: tuple[str, ...] = ()
     without: str = ""  # what it does not cover
+
+
+def path_of(test: str) -> str:
+    """Where the file lies, from the root of the repository."""
+    return test if test.startswith("packages/") else f"tests/{test}"
 
 
 GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
@@ -52,9 +57,9 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Interrupted long jobs resume: `grade`, batch jobs, builds on workers.",
             (
-                "test_benchmark_pipeline.py::test_killed_in_a_stage_it_goes_on_with_that_stage",
+                "packages/suffice-grade/tests/test_benchmark_pipeline.py::test_killed_in_a_stage_it_goes_on_with_that_stage",
                 "test_batch.py::test_a_run_that_was_cut_short_goes_on_with_its_finished_blocks",
-                "live/test_grade_model.py::test_a_server_that_dies_half_way_loses_nothing_that_was_done",
+                "packages/suffice-grade/tests/live/test_grade_model.py::test_a_server_that_dies_half_way_loses_nothing_that_was_done",
             ),
             ("kills",),
             "`fit` starts over: it takes minutes.",
@@ -64,7 +69,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             (
                 "research/test_controlled.py::test_another_process_with_another_hash_seed_makes_the_same_bytes",
                 "test_model.py::test_the_same_data_and_seed_give_the_same_bytes",
-                "test_benchmark_pipeline.py::test_the_same_seed_gives_the_same_bytes_and_a_second_run_only_what_a_setting_changes",
+                "packages/suffice-grade/tests/test_benchmark_pipeline.py::test_the_same_seed_gives_the_same_bytes_and_a_second_run_only_what_a_setting_changes",
                 "live/test_dask.py::test_the_commands_write_the_same_bytes_on_workers",
             ),
             (),
@@ -193,7 +198,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             (
                 "test_ask_faulty_server.py::test_ask_ends_within_its_budget_and_says_what_happened",
                 "test_ask_faulty_server.py::test_a_model_that_repeats_nonsense_is_not_trusted",
-                "live/test_grade_model.py::test_whatever_the_server_does_rules_can_go_on",
+                "packages/suffice-grade/tests/live/test_grade_model.py::test_whatever_the_server_does_rules_can_go_on",
             ),
         ),
     ),

@@ -16,10 +16,10 @@ from robustness.mutations import Input, Seed
 from robustness.targets import OpenTarget, Target, TargetFiles, file_target
 from suffice.datasets import FORMATS, describe, load
 from suffice.evaluation import batch_check
-from suffice.evaluation.benchmark_files import audit_benchmark, missing_documents, open_benchmark
 from suffice.gate.gate import Gate
 from suffice.gate.gate_ref import GateRef
 from suffice.storage import BadRecords
+from suffice_grade.benchmark_files import audit_benchmark, missing_documents, open_benchmark
 
 __all__ = ["LOADER_TARGETS", "shipped_gate"]
 

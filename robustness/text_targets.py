@@ -18,17 +18,6 @@ from robustness.mutations import Input, Seed
 from robustness.targets import OpenTarget, Target, TargetFiles, text_target
 from suffice.answering.ask import ask
 from suffice.answering.budget import Budget
-from suffice.benchmark.claims import PageIndex
-from suffice.benchmark.llm import (
-    LLMClient,
-    ModelClaims,
-    ModelEquivalences,
-    ModelJudge,
-    ModelQuestions,
-    ModelTriples,
-)
-from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, Triple
-from suffice.benchmark.stage_protocols import ReasoningPath as Chain
 from suffice.cli import output
 from suffice.cli.check import _read_hits
 from suffice.cli.output import parse_day, parse_numbers, parse_prices
@@ -39,6 +28,17 @@ from suffice.retrieval.dates import DateRange, question_dates
 from suffice.retrieval.filters import ModelExtractor, parse_filter
 from suffice.retrieval.metadata import Vocabulary
 from suffice.text import date_mentions, names, sentences, title_key
+from suffice_grade.claims import PageIndex
+from suffice_grade.llm import (
+    LLMClient,
+    ModelClaims,
+    ModelEquivalences,
+    ModelJudge,
+    ModelQuestions,
+    ModelTriples,
+)
+from suffice_grade.stage_protocols import Claim, GeneratedQuestion, Triple
+from suffice_grade.stage_protocols import ReasoningPath as Chain
 
 __all__ = ["TEXT_TARGETS"]
 

@@ -22,7 +22,7 @@ from suffice.cli.doctor import EXTRAS
 
 BROUGHT = {"hub"}  # by tokenizers, which everybody has
 # docs/decisions/0024-integrations.md; spaCy also needs a model
-ALONE = {"dspy", "ragas", "deepeval", "ir-measures", "parse"}
+ALONE = {"dspy", "ragas", "deepeval", "ir-measures"}
 
 
 def found(python: Path, at: Path) -> dict[str, str | None]:

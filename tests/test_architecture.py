@@ -22,13 +22,15 @@ from docs.generators.paths import DOCS, ROOT
 from docs.generators.source import public_modules, public_names
 
 # Top-level package -> the folder that holds it.
-PACKAGES = {"suffice": "src", "suffice_research": "research"} | dict.fromkeys(
-    ("robustness", "benchmarks", "docs", "tests"), "."
-)
+PACKAGES = {
+    "suffice": "src",
+    "suffice_grade": "packages/suffice-grade",
+    "suffice_research": "research",
+} | dict.fromkeys(("robustness", "benchmarks", "docs", "tests"), ".")
 ROOMS = (
     "errors types lexicon text numeric protocols registry jobs storage "
     "retrieval gate answering "
-    "datasets benchmark evaluation "
+    "datasets evaluation "
     "engines integrations library testing "
     "service cli"
 ).split()
@@ -90,6 +92,13 @@ def product() -> Trees:
 
 
 @cache
+def installed() -> Trees:
+    """What users install: the product, and GRADE beside it."""
+    owners = ("suffice", "suffice_grade")
+    return {name: tree for name, tree in repository().items() if name.split(".")[0] in owners}
+
+
+@cache
 def nodes(tree: ast.Module) -> list[ast.AST]:
     return list(ast.walk(tree))
 
@@ -113,7 +122,7 @@ def imports(
 
 def import_graph(trees: Trees) -> dict[str, set[str]]:
     known = set(trees)
-    tops = {name.split(".")[0] for name in known} | {"suffice_research"}
+    tops = {name.split(".")[0] for name in known} | set(PACKAGES)
     return {
         name: {one for one in imports(tree, name, known) if one.split(".")[0] in tops}
         for name, tree in trees.items()
@@ -150,13 +159,14 @@ def root_imports(trees: Trees) -> list[str]:
     ]
 
 
-def research_imports(trees: Trees) -> list[str]:
-    """The installed package works without the research package."""
+def plugin_imports(trees: Trees) -> list[str]:
+    """The installed package works without those beside it, and GRADE without the research."""
+    may_import = {"suffice": ("suffice",), "suffice_grade": ("suffice", "suffice_grade")}
     return [
         f"{name} imports {one}"
         for name, targets in import_graph(trees).items()
         for one in targets
-        if one.split(".")[0] == "suffice_research"
+        if one.split(".")[0] not in may_import[name.split(".")[0]]
     ]
 
 
@@ -270,11 +280,11 @@ Rule = Callable[[Trees], list[str]]
 RULES: dict[Rule, Callable[[], Trees]] = {
     wrong_direction: product,
     root_imports: product,
-    research_imports: product,
+    plugin_imports: installed,
     impurities: product,
     leaks: product,
-    long_functions: product,
-    unsafe: product,
+    long_functions: installed,
+    unsafe: installed,
     cycles: repository,
     dropped_names: repository,
 }
@@ -295,8 +305,9 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (wrong_direction, "utils/new.py", "x = 1"),
     (root_imports, "retrieval/new.py", "import suffice"),
     (root_imports, "retrieval/new.py", "from suffice import __version__"),
-    (research_imports, "cli/new.py", "def late():\n    from suffice_research import magaf"),
-    (research_imports, "evaluation/new.py", "import suffice_research.controlled"),
+    (plugin_imports, "cli/new.py", "def late():\n    from suffice_research import magaf"),
+    (plugin_imports, "evaluation/new.py", "import suffice_research.controlled"),
+    (plugin_imports, "evaluation/new.py", "from suffice_grade.pipeline import Stages"),
     (cycles, "retrieval/a.py", "from suffice.retrieval import b"),
     (impurities, "retrieval/new.py", "import socket"),
     (impurities, "gate/new.py", "from datetime import datetime\nx = datetime.now()"),

@@ -113,7 +113,9 @@ def test_help_needs_no_heavy_import() -> None:
 def test_the_doctor_finds_what_is_installed() -> None:
     findings = as_json(suffice("doctor", "--json"))
     assert findings["ready"] is True
-    assert {"numpy", "extra report", "extra serve"} <= {one["name"] for one in findings["parts"]}
+    assert {"numpy", "extra report", "package suffice-grade"} <= {
+        one["name"] for one in findings["parts"]
+    }
     (gate,) = [one for one in findings["parts"] if one["name"] == "gate, preset fast"]
     assert (gate["found"], gate["problem"]) == ("ships with suffice", None)
     assert "encoder wordllama" in {one["name"] for one in findings["parts"] if one["found"]}

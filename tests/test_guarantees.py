@@ -14,18 +14,19 @@ import pytest
 from benchmarks.reporting import ResultTable
 from docs.generators.guarantees import guarantees, licences
 from robustness import results
-from robustness.guarantees import GUARANTEES
+from robustness.guarantees import GUARANTEES, path_of
 from robustness.results import PARTS, RunStart, StoredFigures, available_parts, save_figures
 
-TESTS = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
 EVERY = [one for group in GUARANTEES.values() for one in group]
 
 
 @cache
 def names_of_tests(file: str) -> frozenset[str]:
-    if not (TESTS / file).exists():
+    path = ROOT / path_of(file)
+    if not path.exists():
         return frozenset()
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     return frozenset(
         node.name
         for node in tree.body

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.reporting import ResultTable
-from robustness.guarantees import GUARANTEES, Guarantee
+from robustness.guarantees import GUARANTEES, Guarantee, path_of
 from robustness.results import PARTS, StoredFigures, load_figures
 
 from docs.generators.paths import REFERENCE, RESULTS
@@ -62,7 +62,7 @@ def licences() -> str:
 
 def _guarantee(one: Guarantee, figures: dict[str, StoredFigures | None]) -> str:
     lines = [f"**{one.says}**\n"]
-    lines += [f"- proved by `tests/{test}`" for test in one.proved_by]
+    lines += [f"- proved by `{path_of(test)}`" for test in one.proved_by]
     lines += [f"- measured by {_measured(name, figures)}" for name in one.measured_by]
     if one.without:
         lines.append(f"- not covered: {one.without}")

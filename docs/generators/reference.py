@@ -313,7 +313,7 @@ WRITTEN_FORMATS = {
         "a run of retrievers: JSON",
         "`suffice evaluate retrieval --out`",
     ),
-    "suffice.benchmark.stage_cache._VERSION": (
+    "suffice.storage.stage_cache._VERSION": (
         "a stage of a benchmark or of the loop: a folder",
         "`suffice grade --out`, `suffice improve --out`",
     ),

@@ -8,15 +8,16 @@ from functools import cache
 
 from docs.generators.paths import REFERENCE, ROOT
 
-SOURCE = ROOT / "src" / "suffice"
+PACKAGES = (ROOT / "src" / "suffice", ROOT / "packages" / "suffice-grade" / "suffice_grade")
 
 
 @cache
 def texts() -> dict[str, str]:
     """Dotted module name -> its source text."""
     found = {}
-    for file in sorted(SOURCE.rglob("*.py")):
-        parts = file.relative_to(SOURCE.parent).with_suffix("").parts
+    files = ((package.parent, file) for package in PACKAGES for file in package.rglob("*.py"))
+    for home, file in sorted(files):
+        parts = file.relative_to(home).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         found[name] = file.read_text(encoding="utf-8")
     return found

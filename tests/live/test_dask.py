@@ -12,7 +12,6 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.benchmark_village import village
 from tests.commands import suffice
 from tests.dask_cluster import DaskCluster, careless_shout, slow_shout, weigh
 from typer.testing import Result
@@ -26,6 +25,7 @@ from suffice.gate.gate_ref import GateRef
 from suffice.jobs import Job, split_into_blocks
 from suffice.storage import Line, package_versions
 from suffice_research.controlled import controlled_collection
+from tests.benchmark_village import village
 
 pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 pytestmark = pytest.mark.live

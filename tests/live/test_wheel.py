@@ -30,9 +30,15 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 UV = ROOT / ".cache" / "uv" / "bin" / "uv"  # `make test` installs it; faster than pip
 
-# The extras of the environment that runs the tests. Its entry points name the research package,
-# which is lent, too.
-LENT = os.pathsep.join([sysconfig.get_path("purelib"), str(ROOT / "research")])
+# The extras of the environment that runs the tests. Its entry points name the packages beside
+# suffice, which are lent, too.
+LENT = os.pathsep.join(
+    [
+        sysconfig.get_path("purelib"),
+        str(ROOT / "packages" / "suffice-grade"),
+        str(ROOT / "research"),
+    ]
+)
 
 QUESTION = "Who is the father of the director of The Alder Tree?"
 HITS = [
@@ -71,8 +77,9 @@ WITHOUT_EXTRAS = {
     "serve key revoke shop --keys keys.json": "revoked shop",
 }
 LACKING = {  # a missing extra is an error with the command that installs it
-    "grade corpus.jsonl --out none": "pip install 'suffice[vectors]'",
-    "evaluate difficulty run.json --benchmark made --k 4": "pip install 'suffice[vectors]'",
+    "grade corpus.jsonl --out none": "pip install ./packages/suffice-grade",
+    "improve library": "pip install ./packages/suffice-grade",
+    "evaluate difficulty run.json --benchmark made --k 4": "pip install ./packages/suffice-grade",
     (
         "evaluate answers --dataset jsonl --path made --limit 10 --gate default --systems naive"
     ): "pip install 'suffice[vectors]'",
@@ -85,7 +92,9 @@ LACKING = {  # a missing extra is an error with the command that installs it
         f'ask library "{QUESTION}" --model m --base-url http://127.0.0.1:9/v1'
     ): "pip install 'suffice[llm]'",
     "build corpus.jsonl --store qdrant://127.0.0.1:9/films": "pip install 'suffice[qdrant]'",
-    "grade corpus.jsonl --out more --scheduler tcp://127.0.0.1:9": "pip install 'suffice[dask]'",
+    (
+        "evaluate retrieval --dataset jsonl --path made --scheduler tcp://127.0.0.1:9"
+    ): "pip install 'suffice[dask]'",
 }
 GRADE = "grade corpus.jsonl --out made"  # makes the data set that other commands need
 WITH_EXTRAS = {

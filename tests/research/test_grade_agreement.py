@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.benchmark_village import village
 
 from suffice.errors import InputError
 from suffice.storage import BadRecords, read_json_records
 from suffice_research.grade import agreement
 from suffice_research.grade.chains import SHOWN, count_chains, sheet, table
 from suffice_research.grade.readings import FOLDER
+from tests.benchmark_village import village
 
 
 @pytest.fixture(scope="module")

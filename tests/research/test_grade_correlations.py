@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import pearsonr
-from tests.test_difficulty import ERRORS, HOPS, PLACE, WORLD
 from tests.values import known
 
 from suffice_research.grade.correlations import AVERAGE, DIAGONAL, correlations
+from tests.test_difficulty import ERRORS, HOPS, PLACE, WORLD
 
 
 def test_correlations_question_by_question_are_pearsons() -> None:

@@ -28,19 +28,19 @@ from suffice.answering.answer_type import expected_answer_type
 from suffice.answering.budget import Budget, MeteredModel
 from suffice.answering.extractive_reader import ExtractiveReader, passage_from_document
 from suffice.answering.step import ModelReader
-from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
-from suffice.benchmark.knowledge_graph import seeded_order
-from suffice.benchmark.llm import LLMClient, ModelClaims, ModelJudge, ModelQuestions
-from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
-from suffice.benchmark.stage_cache import json_line
-from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, question_from_record
 from suffice.datasets import load
 from suffice.datasets.jsonl import document_record, load_documents
 from suffice.errors import InputError, ModelError
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.storage import BadRecords, read_json_records, write_atomically
+from suffice.storage.stage_cache import json_line
 from suffice.text import title_key, tokens
 from suffice.types import Document
+from suffice_grade.claims import PageIndex, RuleClaims, parse_pages
+from suffice_grade.knowledge_graph import seeded_order
+from suffice_grade.llm import LLMClient, ModelClaims, ModelJudge, ModelQuestions
+from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
+from suffice_grade.stage_protocols import Claim, GeneratedQuestion, question_from_record
 from suffice_research.grade.answers import JUDGE_PROMPT, JUDGE_SCHEMA, MIN_F1
 from suffice_research.grade.corpora import CORPORA
 from suffice_research.grade.readings import FOLDER, wilson

@@ -26,13 +26,11 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.answering.budget import Budget
-from suffice.benchmark.pipeline import BenchmarkSettings, NoQuestionsError, build_benchmark
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.errors import InputError, ModelError
 from suffice.evaluation.answer_systems import AnswerSetup, open_corpus, run_systems
-from suffice.evaluation.benchmark_files import open_benchmark
-from suffice.evaluation.difficulty import MAX_HOPS, heatmap, matrix_table, question_difficulty
+from suffice.evaluation.benchmark_maker import NoQuestionsError
 from suffice.evaluation.figures import Curves, Series
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.evaluation.result_files import source_commit
@@ -44,6 +42,9 @@ from suffice.protocols import LanguageModel, Progress
 from suffice.registry import ENCODERS
 from suffice.storage import BadRecords, read_json_records, sha256_of, write_atomically
 from suffice.types import Document
+from suffice_grade.benchmark_files import open_benchmark
+from suffice_grade.difficulty_matrix import MAX_HOPS, heatmap, matrix_table, question_difficulty
+from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
 from suffice_research.controlled import controlled_collection
 from suffice_research.grade import corpora
 from suffice_research.grade.correlations import CorrelatedDifficulty, measure_with_correlations

@@ -21,16 +21,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from suffice.benchmark.audit import variety
-from suffice.benchmark.knowledge_graph import MAX_HOPS, MIN_HOPS, seeded_order
-from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
-from suffice.benchmark.stage_protocols import question_from_record
-from suffice.benchmark.vocabulary import base_title
 from suffice.datasets import load
 from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.storage import BadRecords, read_json_records, write_atomically
 from suffice.text import title_key
 from suffice.types import Document
+from suffice_grade.audit import variety
+from suffice_grade.knowledge_graph import MAX_HOPS, MIN_HOPS, seeded_order
+from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
+from suffice_grade.stage_protocols import question_from_record
+from suffice_grade.vocabulary import base_title
 from suffice_research.training.sources import ProgressLog, exit_code
 
 SEED, PER_LENGTH = 42, 20

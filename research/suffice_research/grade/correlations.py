@@ -13,14 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from suffice.benchmark.difficulty import split_by_quantiles
-from suffice.evaluation.difficulty import (
-    AGGREGATION_NAMES,
-    Errors,
-    QuestionDifficulty,
-    SystemDifficulty,
-    measure_difficulty,
-)
 from suffice.evaluation.significance import (
     Difference,
     Interval,
@@ -29,6 +21,14 @@ from suffice.evaluation.significance import (
     statistic_interval,
 )
 from suffice.evaluation.tables import UNDEFINED, Cell, Table
+from suffice_grade.difficulty import split_by_quantiles
+from suffice_grade.difficulty_matrix import (
+    AGGREGATION_NAMES,
+    Errors,
+    QuestionDifficulty,
+    SystemDifficulty,
+    measure_difficulty,
+)
 
 __all__ = [
     "AVERAGE",

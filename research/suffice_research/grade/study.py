@@ -19,19 +19,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import numpy.typing as npt
 
-from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, MissingExtraError, NotReadyError
-from suffice.evaluation.benchmark_files import audit_benchmark, audit_tables, open_benchmark
-from suffice.evaluation.difficulty import (
-    QuestionDifficulty,
-    find_missing_links,
-    heatmap,
-    links_table,
-    matrix_table,
-    question_difficulty,
-)
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import (
     encoder_for,
@@ -44,6 +34,16 @@ from suffice.protocols import LanguageModel, Progress
 from suffice.registry import ENCODERS
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of
 from suffice.types import Document
+from suffice_grade.benchmark_files import audit_benchmark, audit_tables, open_benchmark
+from suffice_grade.difficulty_matrix import (
+    QuestionDifficulty,
+    find_missing_links,
+    heatmap,
+    links_table,
+    matrix_table,
+    question_difficulty,
+)
+from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
 from suffice_research.grade import tables
 from suffice_research.grade.answers import answer_domains, answer_section
 from suffice_research.grade.correlations import measure_with_correlations

@@ -25,10 +25,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.benchmark.pipeline import build_benchmark
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, draw_key
-from suffice.evaluation.benchmark_files import open_benchmark
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.metrics import Predictions, score
 from suffice.evaluation.result_files import source_commit
@@ -43,6 +41,8 @@ from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.gate.gate import FAST, Gate
 from suffice.storage import package_versions, sha256_of
+from suffice_grade.benchmark_files import open_benchmark
+from suffice_grade.pipeline import build_benchmark
 from suffice_research.training.gate import train_gate
 from suffice_research.training.gate_data import KS, draw_lists
 from suffice_research.training.sources import (

@@ -26,10 +26,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from suffice.benchmark.pipeline import BenchmarkSettings, build_benchmark
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, draw_key
-from suffice.evaluation.benchmark_files import label_benchmark, open_benchmark
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.reading_cache import CachedReader
@@ -42,6 +40,8 @@ from suffice.gate.gate import FAST, STANDARD, FastGate, Gate
 from suffice.gate.reader import Reader
 from suffice.gate.training import LabelledQuestion
 from suffice.storage import package_versions, sha256_of
+from suffice_grade.benchmark_files import label_benchmark, open_benchmark
+from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
 from suffice_research.training.cases import TEST
 from suffice_research.training.gate import shipped
 from suffice_research.training.gate_data import GateData

@@ -19,10 +19,14 @@ from suffice.errors import SufficeError
 from suffice.registry import COMMANDS, missing_package
 
 OWN = (
-    "demo build search check ask improve fit adapt judge grade evaluate report serve mcp doctor"
+    "demo build search check ask improve fit adapt judge evaluate report serve mcp doctor"
 ).split()
 # Commands of packages beside this one. Without its package, a command says how to install it.
-ELSEWHERE = {"reproduce": "suffice-research"}
+ELSEWHERE = {
+    "grade": "suffice-grade",
+    "evaluate.difficulty": "suffice-grade",
+    "reproduce": "suffice-research",
+}
 EXAMPLES = {
     "suffice": "suffice demo",
     "suffice demo": "suffice demo --out demo",
@@ -97,9 +101,9 @@ def _plugin(name: str) -> Callable[..., None]:
 
 
 def _failing(error: SufficeError) -> Callable[..., None]:
-    @output.command
-    def fail() -> None:
-        raise error
+    def fail(context: typer.Context) -> None:
+        with output.handle_errors(json="--json" in context.args):
+            raise error
 
     fail.__doc__ = f"Not available: {error}."
     return fail

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -17,7 +18,7 @@ from suffice.cli import options as opt
 from suffice.cli.loaders import name_library
 from suffice.cli.output import command, print_json
 from suffice.errors import MissingExtraError, NotReadyError, SufficeError
-from suffice.registry import ENCODERS, RERANKERS, Registry
+from suffice.registry import ENCODERS, PACKAGES, RERANKERS, Registry
 
 REQUIRED = (
     "numpy bm25s tantivy onnxruntime tokenizers ahocorasick_rs sentencex typer rich markdown-it-py"
@@ -29,7 +30,6 @@ EXTRAS = {
     "report": (("jinja2", "matplotlib"), "HTML reports, plots"),
     "hub": (("huggingface-hub",), "models from a hub"),
     "pdf": (("pypdf",), "suffice build FOLDER with .pdf"),
-    "parse": (("spacy",), "suffice grade --parse; needs an English model, too"),
     "llm": (("openai",), "language models"),
     "dask": (("distributed",), "--scheduler"),
     "qdrant": (("qdrant-client",), "a store on Qdrant"),
@@ -43,6 +43,11 @@ EXTRAS = {
     "ragas": (("ragas", "langchain-community"), "ragas rows and metrics"),
     "deepeval": (("deepeval",), "deepeval metrics"),
     "ir-measures": (("ir-measures",), "CompleteRecall in ir_measures"),
+}
+# Packages beside suffice, with their extras.
+BESIDE = {
+    "suffice-grade": (("suffice-grade",), "suffice grade, improve"),
+    "suffice-grade[parse]": (("suffice-grade", "spacy"), "--parse; needs an English model"),
 }
 
 
@@ -71,6 +76,10 @@ def find_parts() -> list[Finding]:
         Finding(f"extra {extra}", _versions(packages), use, f"pip install 'suffice[{extra}]'")
         for extra, (packages, use) in EXTRAS.items()
     ]
+    for name, (packages, use) in BESIDE.items():
+        place = name.replace("suffice-grade", f"./{PACKAGES['suffice-grade']}")
+        get_it = "pip install " + shlex.quote(place)
+        parts.append(Finding(f"package {name}", _versions(packages), use, get_it))
     parts += _find_models(ENCODERS, "search by meaning", lambda one: one.encode(TEXTS))
     parts += _find_models(RERANKERS, "reranking", lambda one: one.score(QUESTION, TEXTS))
     parts += [

@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from suffice.cli import options as opt
 from suffice.cli import output
@@ -22,7 +22,6 @@ from suffice.types import printable
 if TYPE_CHECKING:
     from suffice.datasets import Dataset
     from suffice.evaluation.answers import AnswerRun
-    from suffice.evaluation.difficulty import MissingLinks
     from suffice.library import Library
 
 EXIT_THRESHOLD_CROSSED = 3  # not an error: --fail-if asked for it
@@ -155,102 +154,6 @@ def _say_warnings(run: AnswerRun) -> None:
             output.say(f"  the first: {failed[0]}")
 
 
-@app.command("difficulty")
-@output.command
-def difficulty(
-    results: Annotated[
-        Path, Argument(help="JSON Lines with question_id and correct, ...; or a run.")
-    ],
-    benchmark: Annotated[Path, Option(help="A folder made by `suffice grade`, or a data set.")],
-    dataset: opt.DatasetFormat = "jsonl",
-    by: Annotated[str | None, Option(help="What to score: correct, answer or retrieved.")] = None,
-    k: Annotated[int, Option(min=1, help="With --by retrieved: how many count.")] = 10,
-    match: Annotated[
-        str, Option(help="With --by answer: em, token_f1 or word_overlap, at 0.5.")
-    ] = "em",
-    aggregation: Annotated[
-        str, Option(help="How to aggregate similarities: min, power or mean.")
-    ] = "min",
-    encoder: opt.EncoderName = "wordllama",
-    plot: opt.PlotFile = None,
-    report: opt.ReportFile = None,
-    skip_bad: opt.SkipBad = False,
-    seed: opt.Seed = 42,
-    json: opt.Json = False,
-) -> None:
-    """Show a system's error rates by hops and by evidence distance."""
-    from suffice.datasets import load
-    from suffice.evaluation import difficulty as experiment
-    from suffice.evaluation.difficulty import question_difficulty, read_results
-    from suffice.evaluation.report import require_report_extra
-    from suffice.integrations import onnx  # noqa: F401 - registers its encoders
-    from suffice.registry import ENCODERS
-    from suffice.storage import BadRecords
-
-    if plot or report:
-        require_report_extra()
-    plot_format = output.parse_plot_format(plot)
-    bad = BadRecords(skip=skip_bad)
-    data = load(dataset, benchmark, skip_bad=skip_bad)
-    questions = list(data.questions())
-    errors = read_results(results, questions, by=by, k=k, match=match, bad=bad)
-    output.say_skipped(bad)
-    difficulties = question_difficulty(questions, data.documents(), ENCODERS.get(encoder)())
-    found = [
-        experiment.measure_difficulty(name, difficulties, wrong, aggregation=aggregation, seed=seed)
-        for name, wrong in errors.items()
-    ]
-    links = _missing_links(benchmark)
-    if json:
-        output.print_json(experiment.difficulty_summary(found, links))
-    else:
-        output.show_tables(experiment.difficulty_tables(found, links))
-        for line in experiment.difficulty_findings(found):
-            output.say(line)
-    if difficulties.left_out:
-        output.say(
-            f"skipped {difficulties.left_out:,} questions without gold, or with gold not in "
-            f"the corpus"
-        )
-    if plot:
-        for at, system in enumerate(found, start=1):
-            several = plot.with_name(f"{plot.stem}-{at}{plot.suffix}")
-            _write_plot(
-                plot if len(found) == 1 else several, experiment.heatmap(system), plot_format
-            )
-    if report:
-        settings = {
-            "benchmark": benchmark.name,
-            "results": results.name,
-            "encoder": encoder,
-            "seed": str(seed),
-        }
-        written = experiment.difficulty_report(
-            found, report, links=links, settings=settings, command=output.typed_command()
-        )
-        output.say_written(written)
-
-
-def _write_plot(path: Path, figure: Any, plot_format: Literal["png", "svg"]) -> None:
-    from suffice.evaluation.figures import draw_figure
-    from suffice.storage import write_atomically
-
-    write_atomically(path, draw_figure(figure, plot_format))
-    output.say_written(path)
-
-
-def _missing_links(benchmark: Path) -> MissingLinks | None:
-    """For a benchmark made by suffice: which questions need missing links."""
-    from suffice.evaluation.difficulty import find_missing_links
-    from suffice.storage import BadRecords, read_json_records
-
-    file = benchmark / "questions.jsonl"
-    if not file.is_file():
-        return None
-    records = [record.value for record in read_json_records(file, BadRecords())]
-    return find_missing_links(records) if any("path" in record for record in records) else None
-
-
 @app.command("expansion")
 @output.command
 def expansion(
@@ -310,7 +213,7 @@ def expansion(
         output.say(SEEN.format(study.settings["seen"]))
     output.say_written(out)
     if plot:
-        _write_plot(plot, study.figures[0], plot_format)
+        output.write_plot(plot, study.figures[0], plot_format)
 
 
 def _parse_thresholds(text: str) -> tuple[float, ...]:
@@ -405,7 +308,7 @@ def retrieval(
         output.say(missing)
     output.say_written(out, report)
     if plot:
-        _write_plot(plot, retrieval_runs.cost_figure(run), plot_format)
+        output.write_plot(plot, retrieval_runs.cost_figure(run), plot_format)
 
 
 def _missing_gold(data: Dataset, library: Library | None, limit: int | None) -> str | None:

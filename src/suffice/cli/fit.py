@@ -78,7 +78,7 @@ def fit(
 ) -> None:
     """Fit a gate to labelled questions with your retriever's hits."""
     from suffice.evaluation import gate_evaluation as experiment
-    from suffice.evaluation.benchmark_files import benchmark_questions
+    from suffice.evaluation.benchmark_maker import open_maker
     from suffice.evaluation.searching import retrieve_dataset, to_labelled_question
     from suffice.gate.gate import GATE_KIND, open_readers
     from suffice.storage import BadRecords, check_replaceable
@@ -96,6 +96,7 @@ def fit(
         return
     choice = experiment.PolicyChoice(policy, alpha, delta, experiment.parse_costs(costs))
     experiment.require_fit_extra()
+    maker = None if benchmark is None else open_maker("--benchmark")
     check_replaceable(out, kind=GATE_KIND)  # before the work
     open_readers(preset)  # what is missing is reported before the work
     bad = BadRecords(skip=skip_bad)
@@ -108,8 +109,8 @@ def fit(
         }
         if examples is not None:
             labelled = list(islice(_read_labelled(examples, k, bad), limit))
-        elif benchmark is not None:
-            labelled = benchmark_questions(benchmark, retriever, k, twins=twins, **options)
+        elif benchmark is not None and maker is not None:
+            labelled = maker.labelled_questions(benchmark, retriever, k, twins=twins, **options)
         else:
             data = source.open(skip_bad=skip_bad, seed=seed)
             bad = data.bad

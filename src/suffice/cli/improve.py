@@ -50,7 +50,7 @@ def improve(
 
     Generates questions, asks for labels, adapts the gate to them, evaluates it, writes a report.
     """
-    from suffice.benchmark.parsed_relations import find_model
+    from suffice.evaluation.benchmark_maker import open_maker
     from suffice.evaluation.improve import LoopSettings, SearchedCorpus, check_out
     from suffice.evaluation.improve import improve as run_loop
 
@@ -59,8 +59,10 @@ def improve(
         raise InputError("give a library, or a folder of documents", hint=hint)
     (library,) = given
     check_out(out)  # before the work
-    if parse:
-        find_model()
+    if stage not in ("labels", "gate"):  # these need no questions
+        maker = open_maker("suffice improve")
+        if parse:
+            maker.check_parser()
     settings = LoopSettings(
         k, preset, questions, labels, ask, stage=stage, restart=restart, seed=seed, parse=parse
     )
@@ -92,10 +94,10 @@ def improve(
 @contextmanager
 def _open_library(name: str, out: Path, progress: Progress, *, quiet: bool) -> Iterator[Library]:
     """The library, or one of this folder of documents, built or updated in `out`."""
-    from suffice.benchmark.stage_cache import STAGES_DIR
     from suffice.engines.qdrant import is_qdrant_address
     from suffice.library import Library
     from suffice.storage import MANIFEST
+    from suffice.storage.stage_cache import STAGES_DIR
 
     path = Path(name)
     if is_qdrant_address(name) or (path / MANIFEST).exists():

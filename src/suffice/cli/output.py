@@ -204,6 +204,15 @@ def parse_plot_format(plot: Path | None) -> Literal["png", "svg"]:
     return "svg" if suffix == ".svg" else "png"
 
 
+def write_plot(path: Path, figure: Any, plot_format: Literal["png", "svg"]) -> None:
+    """Draw a figure into a file."""
+    from suffice.evaluation.figures import draw_figure
+    from suffice.storage import write_atomically
+
+    write_atomically(path, draw_figure(figure, plot_format))
+    say_written(path)
+
+
 def parse_prices(text: str) -> Prices:
     """The option --prices: the price of a million tokens, in and out."""
     from suffice.answering.budget import Prices

@@ -11,11 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from suffice.evaluation.adaptation import Adaptation, adapt_to_labels
     from suffice.evaluation.batch_check import BlockResult, check_job, read_log_lines
-    from suffice.evaluation.difficulty import (
-        DifficultyMatrix,
-        build_difficulty_matrix,
-        question_difficulty,
-    )
     from suffice.evaluation.searching import (
         RetrievedDataset,
         RetrievedQuestion,
@@ -31,15 +26,12 @@ __all__ = [
     "Adaptation",
     "BadRecords",
     "BlockResult",
-    "DifficultyMatrix",
     "GateRef",
     "RetrievedDataset",
     "RetrievedQuestion",
     "VerdictLog",
     "adapt_to_labels",
-    "build_difficulty_matrix",
     "check_job",
-    "question_difficulty",
     "read_log_lines",
     "retrieve_dataset",
     "split_into_blocks",
@@ -50,7 +42,6 @@ __all__ = [
 _LAZY = {
     "suffice.evaluation.adaptation": "Adaptation adapt_to_labels",
     "suffice.evaluation.batch_check": "BlockResult check_job read_log_lines",
-    "suffice.evaluation.difficulty": "DifficultyMatrix build_difficulty_matrix question_difficulty",
     "suffice.evaluation.searching": (
         "RetrievedDataset RetrievedQuestion retrieve_dataset to_labelled_question"
     ),

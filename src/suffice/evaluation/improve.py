@@ -22,20 +22,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from suffice.benchmark.pipeline import BenchmarkSettings, NoQuestionsError, build_benchmark
-from suffice.benchmark.stage_cache import StageCache, check_folder
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.datasets.labels import Label, read_labels, read_questions, to_examples
 from suffice.errors import InputError, NotReadyError, did_you_mean
 from suffice.evaluation.adaptation import MIN_LABELS, adapt_to_labels
-from suffice.evaluation.benchmark_files import label_benchmark, missing_documents, open_benchmark
-from suffice.evaluation.difficulty import (
-    difficulty_findings,
-    heatmap,
-    matrix_table,
-    measure_difficulty,
-    question_difficulty,
-)
+from suffice.evaluation.benchmark_maker import BenchmarkMaker, NoQuestionsError, open_maker
 from suffice.evaluation.gate_evaluation import require_fit_extra, with_seen_questions
 from suffice.evaluation.gate_runs import GateRun, gate_figures
 from suffice.evaluation.improve_report import (
@@ -75,6 +66,7 @@ from suffice.storage import (
     write_atomically,
 )
 from suffice.storage.artefacts import read_json
+from suffice.storage.stage_cache import StageCache, check_folder
 from suffice.text import tokens
 from suffice.types import LOW_FAMILIARITY, DocId, Document, Verdict
 
@@ -224,6 +216,10 @@ class _Loop:
             raise InputError(f"k is {self.settings.k}, but the gate reads {most} hits", hint=hint)
         self._cache = StageCache(self.out, "improve")
 
+    @cached_property
+    def maker(self) -> BenchmarkMaker:
+        return open_maker("suffice improve")
+
     def run(self) -> Improvement:
         only = self.settings.stage
         needed = STAGES if only is None else _needed_by(only)
@@ -317,7 +313,7 @@ class _Loop:
     @cached_property
     def retrieved(self) -> tuple[RetrievedQuestion, ...]:
         """The generated questions, or a sample of them, with their twins and hits."""
-        questions = list(open_benchmark(self.out / QUESTIONS_DIR).questions())
+        questions = list(self.maker.open(self.out / QUESTIONS_DIR).questions())
         order = sorted(
             {one.question.text for one in questions},
             key=lambda text: draw_key(self.settings.seed, text),
@@ -335,7 +331,7 @@ class _Loop:
     def made(self) -> list[_Example]:
         if not self.enough_made:
             return []
-        found = label_benchmark(self.out / QUESTIONS_DIR, self.retrieved, self.settings.k)
+        found = self.maker.label(self.out / QUESTIONS_DIR, self.retrieved, self.settings.k)
         ids = [one.question.question_id for one in self.retrieved]
         return [_Example(*pair) for pair in zip(ids, found, strict=True)]
 
@@ -396,11 +392,15 @@ class _Loop:
 
     def make_questions(self, folder: Path) -> Result:
         made, count = self.out / QUESTIONS_DIR, len(self.corpus.store)
-        seed, encoder, parse = self.settings.seed, self.settings.encoder, self.settings.parse
-        settings = BenchmarkSettings(seed=seed, encoder=encoder, parse=parse)
         try:
-            documents = self.corpus.store.documents()
-            built = build_benchmark(documents, made, settings=settings, progress=self.progress)
+            built = self.maker.build(
+                self.corpus.store.documents(),
+                made,
+                seed=self.settings.seed,
+                encoder=self.settings.encoder,
+                parse=self.settings.parse,
+                progress=self.progress,
+            )
         except NoQuestionsError as error:
             for name in ("questions.jsonl", "twins.jsonl"):  # left from another corpus
                 (made / name).unlink(missing_ok=True)
@@ -408,13 +408,13 @@ class _Loop:
         few = f"fewer than {MIN_MADE} are too few to measure a gate"
         return {
             "documents": count,
-            "made": built.counts["valid"],
-            "twins": built.counts["twins"],
-            "lookalikes": built.counts["lookalikes"],
+            "made": built.questions,
+            "twins": built.twins,
+            "lookalikes": built.lookalikes,
             "by_hops": {str(hops): n for hops, n in built.by_hops.items()},
             "by_kind": dict(built.by_kind),
             "dropped": dict(built.dropped),
-            "why": few if built.counts["valid"] < MIN_MADE else "",
+            "why": few if built.questions < MIN_MADE else "",
         }
 
     def make_list(self, folder: Path) -> Result:
@@ -541,28 +541,24 @@ class _Loop:
         """Where the retriever misses evidence, by hops and by distance of the evidence."""
         if not self.enough_made:
             return {"questions": 0, "findings": []}
-        twins = missing_documents(self.out / QUESTIONS_DIR)
+        twins = self.maker.missing_documents(self.out / QUESTIONS_DIR)
         asked = [one for one in self.retrieved if one.question.question_id not in twins]
         ids = (doc_id for one in asked for doc_id in sorted(one.gold.doc_ids))
         documents = documents_by_id(self.corpus.store.get, ids).values()
         encoder = ENCODERS.get(self.settings.encoder)()
         gold = [GoldQuestion(one.question, one.gold) for one in asked]
-        graded = question_difficulty(gold, documents, encoder)
         errors = {one.question.question_id: float(not one.complete) for one in asked}
         name, seed = self.corpus.retriever_name, self.settings.seed
-        system = measure_difficulty(name, graded, errors, seed=seed, more=False)
+        found = self.maker.difficulty(name, gold, documents, errors, encoder=encoder, seed=seed)
         title = f"Where {name} misses evidence in its first {self.settings.k} hits"
-        findings = tuple(difficulty_findings([system]))
-        section = Section(title, (heatmap(system), matrix_table(system)))
-        Study("difficulty", title, seed, {}, {}, (section,), findings).save(folder / STUDY)
-        rows = zip(system.matrix.levels, system.matrix.by_hops)
-        by_hops = {str(hops): {"n": one.n, "error": asdict(one.error)} for hops, one in rows}
-        whole = asdict(system.matrix.whole.error)
+        section = Section(title, found.shown)
+        Study("difficulty", title, seed, {}, {}, (section,), found.findings).save(folder / STUDY)
+        rows = found.by_hops.items()
         return {
             "questions": len(asked),
-            "error": whole,
-            "by_hops": by_hops,
-            "findings": list(findings),
+            "error": asdict(found.error),
+            "by_hops": {str(hops): {"n": n, "error": asdict(error)} for hops, (n, error) in rows},
+            "findings": list(found.findings),
         }
 
     def _is_complete(self, example: _Example) -> bool:
@@ -589,6 +585,7 @@ _STAGES = {
             "seed": loop.settings.seed,
             "encoder": loop.settings.encoder,
             "parse": loop.settings.parse,
+            "code": loop.maker.digest,
         },
         _Loop.make_questions,
         outputs=(f"{QUESTIONS_DIR}/questions.jsonl", f"{QUESTIONS_DIR}/twins.jsonl"),

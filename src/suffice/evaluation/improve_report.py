@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from suffice.evaluation.adaptation import MIN_LABELS
-from suffice.evaluation.difficulty import THIN, error_rate
 from suffice.evaluation.gate_runs import GateRun, gate_figures, gate_tables, reliability_lines
 from suffice.evaluation.metrics import METRICS
 from suffice.evaluation.report import Page
-from suffice.evaluation.significance import Interval, compare
+from suffice.evaluation.significance import THIN, Interval, compare, error_rate
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, format_cell
 

@@ -3,6 +3,7 @@
 artefacts  folders with a manifest, atomic writes, shared logs, arrays and ONNX networks
 records    lines, JSON Lines, JSON and TSV with file:line errors
 fields     checks of JSON values
+stage_cache  the outputs of stages, complete or absent, keyed by their inputs
 """
 
 from suffice.storage.artefacts import MANIFEST as MANIFEST
