@@ -126,7 +126,7 @@ docs: $(VENV)/.dev  ## write the generated pages of docs/, and build the site: s
 	$(BIN)/python -m docs.generators
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs site
 
-results: $(VENV)/.dev  ## measure every page of research/results again (needs the real data; most of a day); PART=loop for one
+results: $(VENV)/.dev  ## measure every page of research/results again (needs the real data; most of a day); PART=answers for one
 	$(BIN)/python -m docs.generators.measure $(PART) $(if $(WORK),--work $(WORK))
 
 lock: $(TOOLS)/.made  ## write requirements.lock: constraints.txt with hashes, for every platform

@@ -31,11 +31,10 @@ from suffice.answering.budget import Budget
 from suffice.answering.planner import ExemplarBank
 from suffice.answering.traces import format_trace, read_traces, replay, trace_to_json
 from suffice.engines.batch.checkpoint import Checkpoint
+from suffice.evaluation.compare import compare_runs, load_run
 from suffice.evaluation.gate_runs import GateRun, gate_summary
-from suffice.evaluation.report import compare_runs, load_run
+from suffice.evaluation.report import Section, Table
 from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Table
 from suffice.gate.gate import SHIPPED_MODELS, Gate
 from suffice.gate.hits import normalize_hits
 from suffice.gate.model import BinaryClassifier
@@ -50,6 +49,7 @@ from suffice.retrieval.name_links import NameLinks, link_names, name_links, name
 from suffice.retrieval.name_rows import NameRows
 from suffice.storage import MANIFEST, open_artefact
 from suffice.storage.artefacts import OnnxTrees
+from suffice_research.study import Study
 
 __all__ = ["ARTEFACT_TARGETS", "rehash_manifest", "small_gate"]
 
@@ -266,7 +266,7 @@ def _runs() -> tuple[Seed, ...]:
 
 
 def _opened_run(folder: Path, file: Path, given: Input) -> None:
-    run = load_run(file)
+    run: object = load_run(file)
     if isinstance(run, GateRun) and len(given.content) % 8 == 0:
         gate_summary(run)
     if len(given.content) % 8 == 1 and not isinstance(run, Study):

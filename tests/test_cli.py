@@ -15,13 +15,16 @@ from typing import Any
 import pytest
 import typer
 from tests.commands import as_json, suffice
+from typer.testing import CliRunner
 
 from suffice.cli import app as cli_app
 from suffice.cli import output
 from suffice.cli.app import app
+from suffice.errors import NotReadyError
+from suffice.evaluation.report import Table
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.tables import Table
 from suffice.gate.gate import SHIPPED_MODELS
+from suffice.registry import COMMANDS
 
 DOCUMENTS = [
     {
@@ -93,6 +96,20 @@ def test_every_help_ends_with_an_example_that_the_command_takes() -> None:
         if not getattr(command, "commands", {}):
             words = shlex.split(cli_app.EXAMPLES[name])[len(name.split()) :]
             command.make_context(name, words)  # an option that is not there is an error here
+
+
+def test_a_command_of_a_missing_package_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(COMMANDS, "names", list)
+    with pytest.raises(NotReadyError, match="`suffice evaluate answers` is part of") as caught:
+        cli_app._plugin("evaluate.answers")
+    assert caught.value.hint.endswith("pip install ./research")
+    group = typer.Typer()
+    group.command(context_settings=cli_app.ANY_WORDS)(cli_app._failing(caught.value))
+    result = CliRunner().invoke(group, ["--dataset", "jsonl", "word"])
+    assert result.exit_code == caught.value.exit_code
+    assert "pip install ./research" in result.stderr
 
 
 def test_the_version_is_the_package_version() -> None:

@@ -9,8 +9,8 @@ import pytest
 from tests.commands import as_json, suffice
 
 from suffice.cli.demo import QUESTIONS
-from suffice.evaluation import study
 from suffice.library import Library
+from suffice_research import study
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +69,6 @@ def test_the_demo_fits_on_a_screen_and_keeps_its_library(
         assert words in shown.stdout
     again = as_json(suffice("search", tmp_path / "demo" / "library", "Nordlinje", "--json"))
     assert again["hits"][0]["doc_id"] == "nordlinje"
-
-
-def test_without_the_research_package_reproduce_says_how_to_install_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(study.STUDIES, "names", list)
-    result = suffice("reproduce", "magaf")
-    assert result.exit_code == 2
-    assert "pip install ./research" in result.stderr
 
 
 def test_reproduce_lists_studies_and_refuses_options_they_lack(

@@ -10,13 +10,14 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InputError, SufficeError
-from suffice.evaluation.answers import AnswerOutcome, AnswerRun
+from suffice.evaluation.compare import compare_runs, load_run
 from suffice.evaluation.gate_runs import GateRun
-from suffice.evaluation.report import changed_cells, compare_runs, load_run
+from suffice.evaluation.report import Lines, Section, Table
 from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Table
+from suffice_research.answers import AnswerOutcome, AnswerRun
+from suffice_research.run_sections import changed_cells
+from suffice_research.study import Study
 
 MANY = 40
 
@@ -105,7 +106,8 @@ def test_answers_are_shown_by_kind_with_what_their_confidence_is_worth():
     assert old[4] == pytest.approx(0.55)
     assert (old[5], new[5]) == (0.5, 0.75)
     (plot,) = (one for one in section.shown if not isinstance(one, Table))
-    assert [line.y for line in plot.lines] == [(0.0, 1.0), (0.0, 1.0)]  # type: ignore[union-attr]
+    assert isinstance(plot, Lines)
+    assert [line.y for line in plot.lines] == [(0.0, 1.0), (0.0, 1.0)]
 
 
 def test_answers_from_files_are_compared_without_evidence():

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import MissingExtraError
-from suffice.evaluation.tables import WithPublished
+from suffice_research.published_cells import WithPublished
 
 DECIMAL = re.compile(r"\b\d+\.\d\d\b")
 ROUNDING = 0.02  # int8 kernels of other processors move a probability by about so much

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 
 import pytest
+from docs.generators.markdown import table_markdown
 from rich.console import Console
 
 from suffice.errors import InputError
+from suffice.evaluation.report import Table, format_cell
 from suffice.evaluation.retrieval_runs import (
     RetrievalRun,
     SystemResult,
@@ -16,7 +18,7 @@ from suffice.evaluation.retrieval_runs import (
     retrieval_table,
 )
 from suffice.evaluation.significance import Difference, Interval
-from suffice.evaluation.tables import SignedNumber, Table, format_cell
+from suffice_research.published_cells import SignedNumber
 
 
 def small_run(**options: object) -> RetrievalRun:
@@ -70,7 +72,7 @@ def test_hostile_names_stay_text_in_every_rendering():
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert "<b>" not in html
-    markdown = HOSTILE.to_markdown()
+    markdown = table_markdown(HOSTILE)
     assert markdown.splitlines()[2] == "| [red]<script>\\|` | 0.500 |"
     assert markdown.splitlines()[3] == "| \\\\ | -- |"
     console = Console(file=io.StringIO(), width=60)
@@ -80,14 +82,14 @@ def test_hostile_names_stay_text_in_every_rendering():
 
 def test_figures_stand_right_and_names_left():
     table = Table("t", ("retriever", "k", "recall"), (("bm25", 4, Interval(0.5)),))
-    assert table.to_markdown().splitlines()[1] == "| --- | ---: | ---: |"
+    assert table_markdown(table).splitlines()[1] == "| --- | ---: | ---: |"
     assert '<td class="n">0.500</td>' in table.to_html()
 
 
 def test_a_row_of_the_wrong_length_is_an_error_and_an_empty_table_is_not():
     with pytest.raises(InputError, match="2 cells for 1 columns"):
         Table("t", ("a",), ((1, 2),))
-    assert Table("t", ("a",), ()).to_markdown().startswith("| a |")
+    assert table_markdown(Table("t", ("a",), ())).startswith("| a |")
 
 
 def test_a_retrieval_table_has_a_row_for_each_system_and_k():

@@ -1,7 +1,7 @@
 """`make results`: measure the figures of research/results again, one part per page; `make docs` then
 renders the pages.
 
-`python -m docs.generators.measure loop gate` measures two parts; all of them take most of a day.
+`python -m docs.generators.measure answers gate` measures two parts; all of them take most of a day.
 `make bench` measures the pages about speed. `grade-sample` holds questions that people read; it is
 not measured.
 """
@@ -22,11 +22,12 @@ from docs.generators import answers, models, results
 from docs.generators.paths import DATA, ROOT, RUNS
 from suffice.datasets import load
 from suffice.evaluation.metrics import judge_rankings
+from suffice.evaluation.report import Cell, Section, Table
 from suffice.evaluation.significance import interval
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.storage import sha256_of, write_atomically
 from suffice_research import CACHING_STUDIES, STUDY_NAMES
+from suffice_research.published_cells import WithPublished
+from suffice_research.study import Study
 from suffice_research.training.scorer_data import FURTHER
 from suffice_research.training.sources import SOURCES
 
@@ -174,17 +175,6 @@ def measure_expansion(data: Path, work: Path) -> None:
             store_study(work / "study.json", results.expansion_path(gate, name))
 
 
-def measure_loop(data: Path, work: Path) -> None:
-    """Run the loop without a reader, then with one, and store both studies."""
-    run_command(
-        results.LOOP_COMMAND, data, "--work", str(work), "--study", str(work / "study.json")
-    )
-    store_study(work / "study.json", results.LOOP_PATH)
-    kept = ("--work", str(work / "standard"), "--study", str(work / "study.json"))
-    run_command(results.STANDARD_LOOP_COMMAND, data, *kept)
-    store_study(work / "study.json", results.STANDARD_LOOP_PATH)
-
-
 def measure_answers(data: Path, work: Path) -> None:
     """Measure the answers of the shipped reader, and store them; its folder stays as it is."""
     command, _, _ = answers.COMMAND.partition(" --study ")
@@ -200,7 +190,6 @@ PARTS: dict[str, Callable[[Path, Path], None]] = {
     "gate": measure_gate,
     "bridge": measure_bridge,
     "expansion": measure_expansion,
-    "loop": measure_loop,
     "answers": measure_answers,
 }
 

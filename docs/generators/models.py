@@ -9,18 +9,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from docs.generators.markdown import at_commit
+from docs.generators.markdown import at_commit, table_markdown
 from docs.generators.paths import DOCS, RESULTS, RUNS
-from suffice.evaluation.figures import draw_figure
+from suffice.evaluation.report import Cell, Section, Table, draw_plot
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.gate.gate import STANDARD
 from suffice.retrieval.bridge import SHIPPED, SHIPPED_UNTITLED
 from suffice.storage import MANIFEST
 from suffice_research import hipporag
 from suffice_research.bridge_quality import SHIPPED_MODEL
 from suffice_research.next_hop import SHIPPED_MODEL as NEXT_HOP
+from suffice_research.published_cells import WithPublished
+from suffice_research.study import Study
 from suffice_research.training import fast_study, gate_baselines
 from suffice_research.training.bridge_untitled import ABOVE_HYBRID
 from suffice_research.training.gate import JUDGED, QUESTIONS
@@ -121,7 +121,7 @@ def gate_pictures() -> dict[Path, bytes]:
     """The figures of every study, drawn."""
     labels = stored_study("adaptation")
     return {
-        RESULTS / _gate_picture(study, at): draw_figure(figure)
+        RESULTS / _gate_picture(study, at): draw_plot(figure)
         for study in (*gate_studies().values(), *([labels] if labels else []))
         for at, figure in enumerate(study.figures)
     }
@@ -168,7 +168,7 @@ def _gate_section(section: Section, study: Study) -> Iterator[str]:
     for one in section.shown:
         if isinstance(one, Table):
             yield f"**{one.title}**\n"
-            yield one.to_markdown()
+            yield table_markdown(one)
         else:
             yield f"![{one.title}]({_gate_picture(study, study.figures.index(one))})\n"
 
@@ -190,7 +190,7 @@ def gate_card(preset: str, study: Study) -> str:
         if isinstance(one, Table)
     }
     names = ("Shipped", "Fitted", "Left out")
-    figures = "\n".join(tables[name].to_markdown() for name in names if name in tables)
+    figures = "\n".join(table_markdown(tables[name]) for name in names if name in tables)
     drawn = ", or one to ten hits drawn such that half of the lists are complete" * standard
     return f"""# Model card: the shipped gate, preset `{preset}`
 
@@ -202,7 +202,7 @@ builds it from the data and seed {study.seed}, byte for byte.
 
 ## Data
 
-{Table("Data", columns, rows).to_markdown()}
+{table_markdown(Table("Data", columns, rows))}
 A list contains the first {", ".join(map(str, study.settings["ks"]))} hits of a retriever{drawn}. One list in {study.settings["without scores"]} has no scores and one in {study.settings["without titles"]} has no titles (the title then \
 starts the text), as with some retrievers. Files, with their sha256:
 
@@ -307,19 +307,19 @@ def _bridge_lines(found: Mapping[str, Study]) -> Iterator[str]:
     commits = ", ".join(f"`{name}` {at_commit(study.commit)}" for name, study in found.items())
     yield f"\nMeasured {commits}.\n\n{BRIDGE_INTRODUCTION}"
     yield "## Sets of five\n"
-    yield comparison_table(found).to_markdown()
+    yield table_markdown(comparison_table(found))
     yield PUBLISHED
     yield from _shortfalls(found)
     if "fast" in found:
         yield "## Where links say little\n"
         yield "News with metadata, four documents. The target is hybrid-metagraph on the same questions.\n"
         yield "`quality` was not measured there.\n"
-        yield found["fast"].table("News").to_markdown()
+        yield table_markdown(found["fast"].table("News"))
         if UNTITLED.is_file():
             yield from _without_titles(found["fast"], Study.load(UNTITLED))
         yield "## What limits `fast`\n"
         yield "Incomplete questions by folds, counted by the first cause that applies.\n"
-        yield found["fast"].table("Causes").to_markdown()
+        yield table_markdown(found["fast"].table("Causes"))
         yield "[Decision 17](../../docs/decisions/0017-bridge.md) shows examples of failures, and"
         yield "[decision 18](../../docs/decisions/0018-set-scorer.md) says what limits `quality`.\n"
     yield from _index_cost()
@@ -348,9 +348,9 @@ def _without_titles(titled: Study, untitled: Study) -> Iterator[str]:
         rows.append((row[0], row[1], before, ours, row[column("complete@5, hybrid")]))
     columns = ("data set", "n", "with titles", "without", "hybrid, without")
     plain, everyday = Table("complete@5", columns, tuple(rows)), untitled.table("Everyday")
-    yield plain.to_markdown()
+    yield table_markdown(plain)
     yield EVERYDAY.format(above=ABOVE_HYBRID)
-    yield everyday.to_markdown()
+    yield table_markdown(everyday)
     yield "Not reached, complete@5:\n"
     yield from _short_cells("titles removed", plain)
     yield from _short_cells("everyday", everyday)
@@ -361,7 +361,7 @@ def comparison_table(found: Mapping[str, Study]) -> Table:
     """Recall@5 and complete@5 of everybody on the three sets."""
     rows: list[tuple[Cell, ...]] = []
     for system in hipporag.PAPERS:
-        figures = [hipporag.TABLES[name].get(system, "recall@5") for name in BRIDGE_SETS]
+        figures = [hipporag.PAPERS[system].get(name) for name in BRIDGE_SETS]
         rows.append((system, *(cell for figure in figures for cell in (figure, None))))
     runs = {
         name: json.loads((RUNS / f"{name}.json").read_text(encoding="utf-8"))["retrievers"]
@@ -471,8 +471,8 @@ builds it from the data and seed {manifest["seed"]}, byte for byte. To fit your 
 By folds over all questions, with the data set left out, and with hand-set weights. [All figures, compared with other
 systems](../results.md).
 
-{study.table("Bridge").to_markdown()}
-{study.table("News").to_markdown()}
+{table_markdown(study.table("Bridge"))}
+{table_markdown(study.table("News"))}
 ## Candidates without titles
 
 `models/bridge-untitled` ({_size(SHIPPED_UNTITLED)}) decides if most candidates of a question have no title. It was trained on
@@ -534,7 +534,7 @@ Five documents, with teacher, scorer and reader fitted on the other folds, and w
 activations had half precision, on a GPU, while int8 ships. [Compared with other systems](../results.md);
 [decision 18](../decisions/0018-set-scorer.md) discusses the caveats.
 
-{study.table("Bridge").to_markdown()}
+{table_markdown(study.table("Bridge"))}
 ## Limits
 
 - English; Wikipedia passages. It was not trained on news or chats.
@@ -552,7 +552,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _data(learned: Mapping[str, object]) -> str:
     rows = tuple((name, LICENCES[name], questions) for name, questions in learned.items())
-    return Table("Data", ("data set", "licence", "questions"), rows).to_markdown()  # type: ignore[arg-type]
+    return table_markdown(Table("Data", ("data set", "licence", "questions"), rows))  # type: ignore[arg-type]
 
 
 def _files(study: Study) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from docs.generators.markdown import table
 from docs.generators.paths import ROOT
 from docs.generators.results import load_studies
-from suffice.evaluation.study import Study, StudyItem
 from suffice_research.papers import Paper, load_papers
+from suffice_research.study import Study, StudyItem
 
 PAGE = ROOT / "research" / "papers.md"
 STATES = ("done", "changed", "not done")

@@ -293,10 +293,6 @@ WRITTEN_FORMATS = {
         "a library's header in a Qdrant collection",
         "`suffice build --store`",
     ),
-    "suffice.evaluation.answers.VERSION": (
-        "a run of answers: JSON",
-        "`suffice evaluate answers --out`",
-    ),
     "suffice.evaluation.verdict_log.VERSION": (
         "a verdict log: one JSON object per line",
         "a guard with `log=FILE`, `suffice serve --shadow`",
@@ -304,10 +300,6 @@ WRITTEN_FORMATS = {
     "suffice.evaluation.gate_runs.VERSION": (
         "a run of a gate: JSON",
         "`suffice evaluate gate --out`",
-    ),
-    "suffice.evaluation.study.VERSION": (
-        "a study: JSON of tables and figures",
-        "`suffice reproduce --out`",
     ),
     "suffice.evaluation.retrieval_runs.VERSION": (
         "a run of retrievers: JSON",
@@ -339,7 +331,7 @@ WRITTEN_FORMATS = {
     ),
     "suffice.retrieval.bridge.VERSION": (
         "the bridge's ranker: a folder with ONNX",
-        "`suffice fit --bridge`",
+        "`suffice fit-ranker`",
     ),
     "suffice.service.keys.VERSION": (
         "the keys of a service, as hashes: JSON",

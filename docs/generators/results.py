@@ -10,19 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from docs.generators.markdown import at_commit
+from docs.generators.markdown import at_commit, table_markdown
 from docs.generators.paths import RESULTS, ROOT, RUNS
 from suffice.errors import InputError
-from suffice.evaluation.figures import Figure, draw_figure
-from suffice.evaluation.significance import Interval
-from suffice.evaluation.study import Study
-from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
+from suffice.evaluation.report import Plot, Table, draw_plot
 from suffice_research import SLOW_STUDIES, STUDY_NAMES
 from suffice_research.frames import published as published_module
 from suffice_research.magaf import published as magaf_published
 from suffice_research.multi_meta_rag.pair_scores import compare_scores, load_scores
 from suffice_research.par_rag.model_study import WITH_READER
 from suffice_research.published import PublishedTable
+from suffice_research.study import Study
 
 
 @dataclass(frozen=True)
@@ -228,13 +226,13 @@ def study_pages() -> dict[Path, str]:
 def study_pictures() -> dict[Path, bytes]:
     """The figures that stand in the pages, drawn."""
     return {
-        RESULTS / picture: draw_figure(figure)
+        RESULTS / picture: draw_plot(figure)
         for study in load_studies().values()
         for picture, figure in _study_figures(study).items()
     }
 
 
-def _study_figures(study: Study) -> dict[str, Figure]:
+def _study_figures(study: Study) -> dict[str, Plot]:
     chosen = [figure for figure in study.figures if figure.title.startswith(DRAWN_FIGURES)]
     return {f"{study.name}-{at}.svg": figure for at, figure in enumerate(chosen, start=1)}
 
@@ -295,7 +293,7 @@ def section_lines(study: Study, named: Mapping[int, str]) -> Iterator[str]:
         for one in section.shown:
             if isinstance(one, Table):
                 yield f"**{one.title}**\n"
-                yield one.to_markdown()
+                yield table_markdown(one)
             elif id(one) in named:
                 yield f"![{one.title}]({named[id(one)]})\n"
 
@@ -308,7 +306,7 @@ def with_rows(study: Study, newer: Study) -> Study:
         raise InputError(f"the runs asked other questions: {asked}", hint=READER_COMMAND)
     systems, tables = set(newer.settings["systems"]), {one.title: one for one in newer.tables}
 
-    def renewed(one: Table | Figure) -> Table | Figure:
+    def renewed(one: Table | Plot) -> Table | Plot:
         if not isinstance(one, Table):
             return one
         other = tables.get(one.title)
@@ -410,7 +408,7 @@ def expansion_pages() -> dict[Path, str]:
 
 def expansion_pictures() -> dict[Path, bytes]:
     return {
-        RESULTS / _expansion_picture(*key): draw_figure(study.figures[0])
+        RESULTS / _expansion_picture(*key): draw_plot(study.figures[0])
         for key, study in expansion_studies().items()
     }
 
@@ -428,7 +426,7 @@ def _expansion_lines(found: dict[tuple[str, str], Study]) -> Iterator[str]:
         yield from (f"- {line}" for line in stop.summary)
         for section in stop.sections:
             yield f"\n### {section.title}\n"
-            yield from (one.to_markdown() for one in section.shown if isinstance(one, Table))
+            yield from (table_markdown(one) for one in section.shown if isinstance(one, Table))
     for gate, says in EXPANSION_GATES.items():
         some = {name: study for (one, name), study in found.items() if one == gate}
         if some:
@@ -442,110 +440,11 @@ def _expansion_lines(found: dict[tuple[str, str], Study]) -> Iterator[str]:
             yield f"n = {study.settings['questions']:,} questions, {study.settings['documents']:,} documents. Measured {at_commit(study.commit)}.\n"
             yield from (f"- {line}" for line in study.summary)
             yield f"\n![{study.figures[0].title}]({_expansion_picture(gate, name)})\n"
-            yield study.tables[0].to_markdown()
-
-
-# ------------------------------------------------------------------- gates fitted on made questions
-
-LOOP_COMMAND = (
-    "python -m suffice_research.training.made_questions --data $DATA --work loop --study loop.json"
-)
-LOOP_PATH = RUNS / "loop.json"
-STANDARD_LOOP_COMMAND = (
-    "python -m suffice_research.training.made_standard --data $DATA --work loop --study loop.json"
-)
-STANDARD_LOOP_PATH = RUNS / "loop-standard.json"
-LOOP_INTRODUCTION = (
-    "Rules generated questions from the documents of a corpus, without labels, a language model or its real questions. One gate is "
-    "fitted on these, another on the real questions of the other data sets, and *both* on both. We evaluate all three on the real "
-    "questions over that corpus: does the gate know when the hits are complete?"
-)
-LOOP_CHOICES = (
-    "The share of comparison questions was first a third, then a quarter, which is closer to the mean of the three real data "
-    "sets. We changed it after a first result of 0.758 on MuSiQue, just below the target. It is one rule for all corpora, but it "
-    "was chosen after seeing results. The figures above use a quarter; on MuSiQue the change made no significant difference.",
-    "MuSiQue's corpus yields the fewest generated questions, hardly any with more than three hops, and its gate gains the least.",
-    "Reading real questions of these data sets guided the choice of question forms, but not the phrasing or answer of any single "
-    "question.",
-    "No gate is fitted on real questions or labels of the data set that it is evaluated on.",
-    "The intervals cover the choice of real questions. They do not cover other draws of generated questions or other seeds.",
-)
-
-
-def loop_pages() -> dict[Path, str]:
-    return (
-        {RESULTS / "loop.md": "\n".join(_loop_lines(Study.load(LOOP_PATH)))}
-        if LOOP_PATH.is_file()
-        else {}
-    )
-
-
-def _loop_lines(study: Study) -> Iterator[str]:
-    yield f"# {study.title}\n"
-    yield f"{LOOP_INTRODUCTION}\n"
-    yield f"    {LOOP_COMMAND}\n"
-    yield f"Measured {at_commit(study.commit)}, seed {study.seed}; about {study.settings['questions']:,} generated questions per corpus. `$DATA`: see CONTRIBUTING.\n"
-    loop = study.table("The loop")
-    yield from (f"- {_loop_verdict(*row[-3:], name=str(row[0]))}" for row in loop.rows)
-    yield ""
-    for section in study.sections:
-        yield f"## {section.title}\n"
-        for table in section.shown:
-            if isinstance(table, Table):
-                yield f"**{table.title}**\n"
-                yield table.to_markdown()
-    if STANDARD_LOOP_PATH.is_file():
-        yield from _standard_loop_lines(Study.load(STANDARD_LOOP_PATH))
-    yield "## Choices, and what the intervals do not cover\n"
-    yield from (f"- {line}" for line in LOOP_CHOICES)
-    yield ""
-
-
-def _standard_loop_lines(study: Study) -> Iterator[str]:
-    """The same with the standard preset: the reader reads, and everything else is made."""
-    yield f"## {study.title}\n"
-    yield (
-        "The gates above have no reader; this is a standard gate. Half of the generated questions fit a fast gate, the others fit a gate "
-        "with the fast gate and the shipped reader as features. Neither uses labels of real questions. We use the "
-        "generated questions that look most like some other real ones. Where retrieval finds all the evidence of nine in ten of them, "
-        "as in news, their unanswerable twins are added. The reader was trained on other real questions of these "
-        "sources, never on those evaluated here.\n"
-    )
-    yield f"    {STANDARD_LOOP_COMMAND}\n"
-    made, judged = study.settings["questions"], study.settings["judged"]
-    yield f"Measured {at_commit(study.commit)}, seed {study.seed}; at most {made} generated questions per corpus for training and {judged} real ones for evaluation.\n"
-    for table in study.tables:
-        yield f"**{table.title}**\n"
-        yield table.to_markdown()
-
-
-def _loop_verdict(others: Cell, made: Cell, both: Cell, *, name: str) -> str:
-    """In words: is it better than the other data sets alone, and does it reach its figure, or
-    merely not miss it?
-    """
-    found = both.measured if isinstance(both, WithPublished) else both
-    if (
-        not isinstance(both, WithPublished)
-        or not isinstance(found, Interval)
-        or not isinstance(others, Interval)
-    ):
-        return f"{name}: no target."
-    if (
-        found.value is None
-        or found.low is None
-        or found.high is None
-        or others.high is None
-        or both.paper is None
-    ):
-        return f"{name}: not defined."
-    said = f"{name}: {format_cell(others)} from other data sets, {format_cell(made)} from generated questions alone, {format_cell(found)} from both"
-    apart = "; the intervals of the first and the last overlap" if found.low < others.high else ""
-    noise = ", within the interval" if found.low < both.paper < found.high else ""
-    return f"{said}{apart}; it {'reaches' if found.value >= both.paper else 'misses'} {both.paper:.2f}{noise}."
+            yield table_markdown(study.tables[0])
 
 
 def pages() -> dict[Path, str]:
-    return retrieval_pages() | study_pages() | loop_pages() | expansion_pages()
+    return retrieval_pages() | study_pages() | expansion_pages()
 
 
 def pictures() -> dict[Path, bytes]:

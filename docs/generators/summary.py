@@ -15,9 +15,10 @@ from benchmarks import overview
 from docs.generators import models
 from docs.generators.markdown import at_commit, table
 from docs.generators.paths import DOCS, RESULTS, RUNS
-from suffice.evaluation.study import Study
-from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
+from suffice.evaluation.report import Cell, Table, format_cell
 from suffice_research.hipporag import PAPERS
+from suffice_research.published_cells import WithPublished
+from suffice_research.study import Study
 
 PAGE = DOCS / "results.md"
 NAMES = {
@@ -216,7 +217,7 @@ SPEED = """Ours beside the usual tool for the same work, on the same machine. Ab
 MORE = """## All results
 
 Beside the research, in `research/results`: the gate (`gate.md`), the retrievers (`retrieval.md`, `bridge.md`), answers
-(`answers.md`), stopping (`expansion.md`), gates fitted on generated questions (`loop.md`), speed (`performance.md`), the robustness
+(`answers.md`), stopping (`expansion.md`), speed (`performance.md`), the robustness
 runs (`robustness.md`), and one page for each paper. `research/papers.md` lists every table and figure of the five papers and what
 became of it.
 """

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from suffice.evaluation.figures import Line, Lines
 from suffice.evaluation.metrics import Predictions, risk_coverage
+from suffice.evaluation.report import Line, Lines
 
 __all__ = ["risk_lines", "roc_lines"]
 

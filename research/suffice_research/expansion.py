@@ -25,8 +25,6 @@ from suffice.answering.expand import Completion, ExpansionBudget, expand
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation.answer_systems import BRIDGE, partial_sets
-from suffice.evaluation.figures import Line, Lines
 from suffice.evaluation.gate_evaluation import (
     FITTED,
     PolicyChoice,
@@ -35,6 +33,7 @@ from suffice.evaluation.gate_evaluation import (
     grouped_folds,
     require_fit_extra,
 )
+from suffice.evaluation.report import Cell, Line, Lines, Section, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import (
     CachedRetriever,
@@ -43,8 +42,6 @@ from suffice.evaluation.searching import (
     retriever_factories,
 )
 from suffice.evaluation.significance import Interval, mean_interval, statistic_interval
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table
 from suffice.gate.gate import FAST
 from suffice.gate.gate_ref import open_gate
 from suffice.protocols import Encoder, GateLike, Progress, Retriever, Store
@@ -52,6 +49,8 @@ from suffice.retrieval.bridge import TreeRanker, WeightedRanker
 from suffice.retrieval.links import TitleIndex, mention_links
 from suffice.storage import package_versions
 from suffice.types import Action, DocId, Document, Hit, Verdict
+from suffice_research.answer_systems import BRIDGE, partial_sets
+from suffice_research.study import Study
 
 if TYPE_CHECKING:
     from suffice.gate.gate import Gate
@@ -60,7 +59,6 @@ __all__ = [
     "ExpansionSettings",
     "Point",
     "documents_saved",
-    "expansion_experiment",
     "expansion_study",
 ]
 
@@ -119,17 +117,6 @@ class Point:
     @property
     def documents(self) -> float:
         return float(self.held.mean())
-
-
-def expansion_experiment(
-    dataset: Dataset,
-    *,
-    data: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
-    **settings: Any,
-) -> Study:
-    """`expansion_study` with settings as keywords: the plug-in for `suffice evaluate expansion`."""
-    return expansion_study(dataset, ExpansionSettings(**settings), data=data, progress=progress)
 
 
 def expansion_study(

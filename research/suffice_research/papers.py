@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from suffice.evaluation.study import Study, StudyItem
-from suffice.evaluation.tables import format_cell
+from suffice.evaluation.report import format_cell
+from suffice_research.study import Study, StudyItem
 
 __all__ = ["PAPERS_FILE", "Paper", "PaperFigure", "load_papers", "with_items"]
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suffice.evaluation.metrics import ranking_metric
+from suffice.evaluation.report import Cell, Table
 from suffice.evaluation.retrieval_runs import RetrievalRun, retrieval_table
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.tables import Cell, Table, WithPublished
+from suffice_research.published_cells import WithPublished
 
-__all__ = ["PublishedTable", "beside_paper", "beside_papers", "paper_tables"]
+__all__ = ["PublishedTable", "beside_paper"]
 
 
 @dataclass(frozen=True)
@@ -77,34 +78,3 @@ def beside_paper(
         rows=tuple(rows),
         note=" ".join([table.note, *cautions]),
     )
-
-
-def paper_tables(
-    run: RetrievalRun, paper: PublishedTable, *, intervals: bool = True
-) -> list[Table]:
-    """A narrow table for each metric of the paper, at the cutoffs that run and paper share."""
-    tables = []
-    published = paper.metrics
-    for name in dict.fromkeys(metric.partition("@")[0] for metric in published):
-        ks = [k for k in run.ks if f"{name}@{k}" in published]
-        if ks or name in published:
-            title = f"{name} on {run.dataset}, beside {paper.paper}, {paper.table}"
-            tables.append(beside_paper(run, [name], paper, ks=ks, intervals=intervals, title=title))
-    return tables
-
-
-def beside_papers(
-    run: RetrievalRun, papers: Sequence[PublishedTable], *, narrow: bool
-) -> list[Table]:
-    """The run compared with each paper that reports one of its retrievers; `narrow`: by metric."""
-    tables = []
-    for paper in papers:
-        if not set(paper.figures) & set(run.names):
-            continue
-        if narrow:
-            tables += paper_tables(run, paper)
-            continue
-        metrics = list(dict.fromkeys(metric.partition("@")[0] for metric in paper.metrics))
-        ks = [k for k in run.ks if any(f"{name}@{k}" in paper.metrics for name in metrics)]
-        tables.append(beside_paper(run, metrics, paper, ks=ks or run.ks))
-    return tables

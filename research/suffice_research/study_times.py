@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from suffice.evaluation.study import IN_ALL, PROCESSOR, Study
+from suffice_research.study import IN_ALL, PROCESSOR, Study
 
 __all__ = ["time_lines"]
 

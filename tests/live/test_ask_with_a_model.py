@@ -26,15 +26,15 @@ from suffice.answering.traces import replay, trace_to_json
 from suffice.datasets import Dataset, load
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import ModelError
-from suffice.evaluation.answer_systems import (
+from suffice.gate.gate import Gate
+from suffice.integrations.openai import CachedModel, OpenAIModel
+from suffice.types import Action, DocId, Question, Step, Trace
+from suffice_research.answer_systems import (
     AlwaysComplete,
     InMemoryCorpus,
     draw_questions,
     open_corpus,
 )
-from suffice.gate.gate import Gate
-from suffice.integrations.openai import CachedModel, OpenAIModel
-from suffice.types import Action, DocId, Question, Step, Trace
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("llm")]
 

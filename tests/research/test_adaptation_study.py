@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from suffice.evaluation.gate_evaluation import is_seen, with_seen_questions
-from suffice.evaluation.study import Study
 from suffice.gate import training
 from suffice.gate.gate import Gate
 from suffice.gate.training import LabelledQuestion, TrainingSet, build_training_set
 from suffice.numeric import sigmoid
 from suffice.testing import sample_questions
+from suffice_research.study import Study
 from suffice_research.training import adaptation_study as study
 from suffice_research.training.adaptation_study import KEPT, UNSEEN, DomainResult, measure
 
@@ -73,7 +73,7 @@ def test_a_study_says_what_is_reached_and_which_domain_is_worse(tmp_path: Path) 
     assert "Debiased" in said
     assert float(made.table("Oracle").cell("good", "gain")) > 0  # type: ignore[arg-type]
     assert [row[1] for row in made.table("Labels").rows] == [UNSEEN, KEPT, "all"]
-    assert [line.name for line in made.figures[0].lines] == ["good"]  # type: ignore[union-attr]
+    assert [line.name for line in made.figures[0].lines] == ["good"]  # type: ignore[attr-defined]
     again = Study.load(made.save(tmp_path / "study.json"))
     assert again.table("ECE").rows[0][0] == "good"
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from tests.test_bridge_training import SMALL, village
 
-from suffice.evaluation import bridge_training
-from suffice.evaluation.bridge_training import (
+from suffice_research.study import Study
+from suffice_research.training import bridge as training_bridge
+from suffice_research.training import bridge_training
+from suffice_research.training.bridge_study import bridge_study, failure_cause
+from suffice_research.training.bridge_training import (
     BridgeQuestions,
     candidate_states,
     fitted_path_states,
 )
-from suffice.evaluation.study import Study
-from suffice_research.training import bridge as training_bridge
-from suffice_research.training.bridge_study import bridge_study, failure_cause
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from tests.test_bridge_training import SMALL, village
 
-from suffice.evaluation import bridge_training
-from suffice.evaluation.bridge_training import candidate_states, fit_ranker
-from suffice.evaluation.study import Study
 from suffice.retrieval.bridge import TreeRanker
 from suffice.retrieval.candidate_pool import FEATURES, TITLED_FEATURES
-from suffice_research.training import bridge_untitled
+from suffice_research.study import Study
+from suffice_research.training import bridge_training, bridge_untitled
+from suffice_research.training.bridge_training import candidate_states, fit_ranker
 
 
 def test_a_study_says_what_was_measured_and_the_ranker_knows_all_features(

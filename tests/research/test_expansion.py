@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InputError
-from suffice.evaluation.answer_systems import PREFIXES, SETS, THINNED, partial_sets
 from suffice.evaluation.gate_evaluation import with_seen_questions
-from suffice.evaluation.study import Study
 from suffice.gate.gate import Gate
 from suffice.types import Hit
+from suffice_research.answer_systems import PREFIXES, SETS, THINNED, partial_sets
 from suffice_research.controlled import controlled_collection
 from suffice_research.expansion import ExpansionSettings, Point, documents_saved
+from suffice_research.study import Study
 
 
 def point(name: str, k: int, counts: list[int], complete: list[int]) -> Point:

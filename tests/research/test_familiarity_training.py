@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from suffice.evaluation.study import Study
+from suffice_research.study import Study
 from suffice_research.training.familiarity import Depth, familiarity_study
 from suffice_research.training.interval_coverage import GroupCoverage, coverage
 

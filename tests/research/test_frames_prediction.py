@@ -12,8 +12,6 @@ import pytest
 from suffice.datasets import load
 from suffice.evaluation.metrics import score
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.study import Study
-from suffice.evaluation.tables import WithPublished
 from suffice_research.frames.prediction import (
     MODELS,
     Folds,
@@ -26,6 +24,8 @@ from suffice_research.frames.prediction import (
 from suffice_research.frames.published import SEED, TABLE_6, TABLE_7, TABLE_8, TABLE_9, TABLE_10
 from suffice_research.frames.retrieval import HYBRID, SearchResults, search
 from suffice_research.frames.tables import SETTINGS
+from suffice_research.published_cells import WithPublished
+from suffice_research.study import Study
 
 TOLERANCE = 0.025
 

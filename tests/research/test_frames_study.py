@@ -14,11 +14,11 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
-from suffice.evaluation.study import Study
-from suffice.evaluation.tables import Table
+from suffice.evaluation.report import Table
 from suffice_research.frames import prediction
 from suffice_research.frames.study import study
 from suffice_research.paper_models import PAPER_MODELS
+from suffice_research.study import Study
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

@@ -13,8 +13,8 @@ from suffice.datasets.gold import Gold
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.searching import RetrievedQuestion
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.study import Study
 from suffice.types import Document, Evidence, Hit, Question
+from suffice_research.study import Study
 from suffice_research.training.gate_baselines import (
     BASELINES,
     HITS,

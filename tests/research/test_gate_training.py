@@ -14,9 +14,9 @@ from docs.generators.summary import NAMES
 from suffice.datasets.dataset import Dataset
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
-from suffice.evaluation.study import Study
 from suffice.gate.gate import Gate
 from suffice_research.controlled import controlled_collection
+from suffice_research.study import Study
 from suffice_research.training import cases, fast_study
 from suffice_research.training.gate import main, train_gate
 from suffice_research.training.gate_data import draw_lists

@@ -10,12 +10,12 @@ import pytest
 from tests.films import films
 
 from suffice.datasets.gold import Gold, GoldQuestion
+from suffice.evaluation.report import Table
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.study import Study
-from suffice.evaluation.tables import Table
 from suffice.types import Question
 from suffice_research.grade.answers import _judged, answer_domain, answer_section
 from suffice_research.grade.study import _made, study
+from suffice_research.study import Study
 
 
 @pytest.fixture(scope="module")

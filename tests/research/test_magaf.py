@@ -17,7 +17,6 @@ from sklearn.ensemble import RandomForestClassifier
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.significance import interval
-from suffice.evaluation.study import Study
 from suffice_research.controlled import controlled_collection
 from suffice_research.magaf import published as paper
 from suffice_research.magaf import study
@@ -36,6 +35,7 @@ from suffice_research.magaf.protocol import (
 from suffice_research.magaf.tables import Setting, null_rejection
 from suffice_research.paper_features import MAGAF
 from suffice_research.paper_models import PAPER_MODELS
+from suffice_research.study import Study
 
 STORED = (
     Path(__file__).resolve().parent.parent.parent / "docs" / "results" / "runs" / "study-magaf.json"

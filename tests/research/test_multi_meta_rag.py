@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from suffice.datasets import load
-from suffice.evaluation.study import Study
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.memory import MemoryStore
@@ -26,6 +25,7 @@ from suffice_research.multi_meta_rag.filter_quality import (
     published_filter,
 )
 from suffice_research.multi_meta_rag.study import study
+from suffice_research.study import Study
 
 
 @pytest.fixture(scope="module")

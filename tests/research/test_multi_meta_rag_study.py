@@ -15,7 +15,6 @@ from tests.commands import suffice
 
 from suffice.errors import DataError, InputError
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.study import Study
 from suffice.integrations.openai import CachedModel
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
@@ -34,6 +33,7 @@ from suffice_research.multi_meta_rag.requests import (
     store_scores,
 )
 from suffice_research.multi_meta_rag.study import study
+from suffice_research.study import Study
 
 SOURCES = ("The Verge", "Fortune", "Wired", None)
 TOPICS = ("trial", "merger", "launch", "strike")

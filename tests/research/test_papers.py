@@ -15,9 +15,9 @@ from docs.generators.results import load_studies
 from tests.commands import suffice
 
 from suffice.errors import InputError
-from suffice.evaluation.study import IN_ALL, PROCESSOR, Study, study_items
 from suffice_research import STUDY_NAMES
 from suffice_research.papers import load_papers
+from suffice_research.study import IN_ALL, PROCESSOR, Study, study_items
 from suffice_research.study_times import time_lines
 
 TEXTS = DATA.parent / "papers"

@@ -12,8 +12,8 @@ import pytest
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation.answers import AnswerOutcome, make_answer_run
 from suffice.types import Question
+from suffice_research.answers import AnswerOutcome, make_answer_run
 from suffice_research.par_rag import complexity
 from suffice_research.par_rag.complexity import Complexity, HopQuestions, ToldHops
 

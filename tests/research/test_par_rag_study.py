@@ -17,23 +17,23 @@ from suffice.cli.app import app
 from suffice.datasets import load
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation.answer_systems import (
+from suffice.gate.gate import FAST, SHIPPED_MODELS
+from suffice.gate.training import LabelledQuestion
+from suffice.types import Action, Estimate, Question, Verdict
+from suffice_research.answer_systems import (
     AnswerExperiment,
     AnswerSettings,
     AnswerSetup,
     draw_questions,
     open_corpus,
 )
-from suffice.evaluation.answers import AnswerOutcome, make_answer_run
-from suffice.evaluation.study import Study
-from suffice.gate.gate import FAST, SHIPPED_MODELS
-from suffice.gate.training import LabelledQuestion
-from suffice.types import Action, Estimate, Question, Verdict
+from suffice_research.answers import AnswerOutcome, make_answer_run
 from suffice_research.local_model import serve_gguf
 from suffice_research.par_rag import choices, complexity
 from suffice_research.par_rag import study as par_rag
 from suffice_research.par_rag.model_study import READER_SYSTEMS, Unseen, reader_study
 from suffice_research.par_rag.study import study
+from suffice_research.study import Study
 
 STUDY = study_path("par-rag")
 SETS = ("2wikimultihopqa", "hotpotqa", "musique")

@@ -18,14 +18,12 @@ from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion
 from suffice.datasets.jsonl import load_documents, load_questions, parse_document
 from suffice.errors import InputError, NotReadyError
-from suffice.evaluation.report import Page, write_page
+from suffice.evaluation.report import Cell, Page, Section, Table, write_page
 from suffice.evaluation.searching import (
     RetrievedQuestion,
     retrieve_dataset,
     to_labelled_question,
 )
-from suffice.evaluation.study import Section
-from suffice.evaluation.tables import Cell, Table
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Progress
 from suffice.storage import BadRecords, Record, read_json_records, write_atomically

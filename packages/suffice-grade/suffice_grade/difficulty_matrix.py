@@ -7,7 +7,6 @@ Plug-ins named `difficulty.NAME` add tables: functions (system, questions, error
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,10 +18,9 @@ import numpy.typing as npt
 
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, did_you_mean
-from suffice.evaluation.answers import AnswerRun
-from suffice.evaluation.figures import Heatmap
+from suffice.evaluation.heatmap import Heatmap
 from suffice.evaluation.metrics import ANSWER_METRICS
-from suffice.evaluation.report import Page, write_page
+from suffice.evaluation.report import Cell, Page, Section, Table, format_cell, write_page
 from suffice.evaluation.retrieval_runs import RetrievalRun
 from suffice.evaluation.significance import (
     THIN,
@@ -31,8 +29,6 @@ from suffice.evaluation.significance import (
     error_rate,
     statistic_interval,
 )
-from suffice.evaluation.study import Section
-from suffice.evaluation.tables import Cell, Table, format_cell
 from suffice.protocols import Encoder
 from suffice.registry import Registry
 from suffice.storage import BadRecords, Record, read_json_records
@@ -151,7 +147,7 @@ def read_results(
         if record.value.get("kind") == "run":
             task = record.value.get("task", "retrieval")
             if task == "answers":
-                return _errors_of_answers(AnswerRun.load(Path(path)), gold, by, match)
+                return _errors_of_answers(record.value, gold, by, match)
             if task != "retrieval":
                 hint = "give a run of suffice evaluate retrieval or suffice evaluate answers"
                 raise InputError(f"{path} is a run of {task!r}, which has no errors", hint=hint)
@@ -194,27 +190,35 @@ def _errors_of_run(
 
 
 def _errors_of_answers(
-    run: AnswerRun, gold: Mapping[QuestionId, GoldQuestion], by: str | None, match: str
+    run: Mapping[str, Any], gold: Mapping[QuestionId, GoldQuestion], by: str | None, match: str
 ) -> dict[str, Errors]:
+    """Of the run that `suffice evaluate answers` writes."""
     if by == "correct":
         raise InputError(
             "a run of answers is judged by what it answered or held",
             hint="leave out --by, or pass --by retrieved",
         )
     found: dict[str, Errors] = {}
-    for name, outcomes in run.systems.items():
-        held = run.complete(outcomes)
-        answered = run.scores([one.answer for one in outcomes], match) >= 0.5
-        right = held if by == "retrieved" else answered.astype(np.float64)
-        rows = zip(run.question_ids, right.tolist())
-        found[name] = {at: 1 - one for at, one in rows if at in gold and not math.isnan(one)}
-    if not any(found.values()):
+    for name, outcomes in run["systems"].items():
+        errors: dict[QuestionId, float] = {}
+        rows = zip(run["question_ids"], outcomes, run["gold"], run["needed"], strict=True)
+        for question_id, one, answer, needed in rows:
+            if question_id not in gold:
+                continue
+            if by != "retrieved":
+                scored = ANSWER_METRICS[match]([one["answer"] or ""], [[answer]])[0]
+                errors[question_id] = float(one["answer"] is None or scored < 0.5)
+            elif one["held"] is not None and needed:
+                errors[question_id] = float(not set(needed) <= set(one["held"]))
+        if errors:
+            found[name] = errors
+    if not found:
         what = "held documents" if by == "retrieved" else "questions"
         raise InputError(
             f"the run has no {what} for the questions of the benchmark",
             hint="evaluate answers on the same questions",
         )
-    return {name: errors for name, errors in found.items() if errors}
+    return found
 
 
 def _field(record: Record, name: str) -> Any:
@@ -516,7 +520,7 @@ def difficulty_summary(
     """All figures for scripts."""
     systems = {}
     for one in found:
-        more = [table.to_json() for table in one.more]
+        more = [{"title": table.title, "rows": table.records()} for table in one.more]
         figures = {"matrix": asdict(one.matrix), "slopes": asdict(one.slopes), "more": more}
         counts = {"without_result": one.without_result, "aggregation": one.aggregation}
         systems[one.system] = {"system": one.system, **figures, **counts}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.commands import suffice
 
-from suffice.evaluation.answers import AnswerRun
+from suffice_research.answers import AnswerRun
 
 PUPILS = [f"Pupil{at}" for at in range(60)]
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from suffice.evaluation.metrics import score
+from suffice.evaluation.report import Cell, Table, format_cell
 from suffice.evaluation.significance import Difference, compare
-from suffice.evaluation.tables import Cell, Table, format_cell
 from suffice_research.frames import published as paper
 from suffice_research.frames.prediction import MODELS, FoldPredictions
 from suffice_research.frames.retrieval import BINS, HYBRID, KS, Bools, SearchResults

@@ -6,9 +6,7 @@ for what the paper leaves open about its features (see `evaluate.reproduce.frame
 
 from __future__ import annotations
 
-from suffice.evaluation.retrieval_runs import RetrievalRun
-from suffice.evaluation.tables import Table
-from suffice_research.published import PublishedTable, beside_papers
+from suffice_research.published import PublishedTable
 
 __all__ = [
     "FIRST_HIT",
@@ -240,8 +238,3 @@ TABLE_10 = PublishedTable(
         "is_temporal_reasoning": "rt_Temporal reasoning",
     },
 )
-
-
-def tables_beside(run: RetrievalRun, *, narrow: bool) -> list[Table]:
-    """A run on this data set compared with the paper's retrieval tables."""
-    return beside_papers(run, (TABLE_4, TABLE_5), narrow=narrow)

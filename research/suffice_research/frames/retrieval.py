@@ -15,16 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.datasets.dataset import Dataset
-from suffice.evaluation.figures import Arrow, Bars, Box, Curves, Diagram, Series
 from suffice.evaluation.metrics import Rankings, judge_rankings
+from suffice.evaluation.report import Bars, Cell, Section, Series, Table
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.significance import Interval, interval
-from suffice.evaluation.study import Section
-from suffice.evaluation.tables import Cell, SignedNumber, Table, WithPublished
 from suffice.protocols import Progress
+from suffice_research.figures import Arrow, Box, Curves, Diagram
 from suffice_research.frames import published as paper
 from suffice_research.paper_features import FRAMES
 from suffice_research.published import PublishedTable
+from suffice_research.published_cells import SignedNumber, WithPublished
 
 __all__ = [
     "HYBRID",

@@ -13,8 +13,8 @@ from pathlib import Path
 from suffice.datasets import load
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import require_fit_extra
+from suffice.evaluation.report import Section
 from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.study import Section, Study
 from suffice.protocols import Progress
 from suffice.storage import package_versions, sha256_of
 from suffice_research.frames import published as paper
@@ -40,6 +40,7 @@ from suffice_research.frames.retrieval import KS, NAMES, K, SearchResults
 from suffice_research.frames.tables import FramesResults
 from suffice_research.papers import with_items
 from suffice_research.stage_timer import StageTimer
+from suffice_research.study import Study
 
 __all__ = ["SEED", "study"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.evaluation.figures import Bars, Series
 from suffice.evaluation.gate_runs import reliability_lines
 from suffice.evaluation.metrics import Predictions, ece_by_chance, score
+from suffice.evaluation.report import Bars, Cell, Section, Series, Table
 from suffice.evaluation.significance import (
     Interval,
     compare,
@@ -21,8 +21,6 @@ from suffice.evaluation.significance import (
     mean_interval,
     paired_difference,
 )
-from suffice.evaluation.study import Section
-from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice_research.curves import risk_lines, roc_lines
 from suffice_research.frames import published as paper
 from suffice_research.frames.gate import (
@@ -36,6 +34,7 @@ from suffice_research.frames.prediction import MODELS, FoldPredictions, Importan
 from suffice_research.frames.retrieval import SearchResults
 from suffice_research.paper_features import REASONING
 from suffice_research.published import PublishedTable
+from suffice_research.published_cells import WithPublished
 
 __all__ = [
     "FramesResults",

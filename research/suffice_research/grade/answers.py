@@ -29,14 +29,11 @@ from suffice.answering.budget import Budget
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.errors import InputError, ModelError
-from suffice.evaluation.answer_systems import AnswerSetup, open_corpus, run_systems
 from suffice.evaluation.benchmark_maker import NoQuestionsError
-from suffice.evaluation.figures import Curves, Series
 from suffice.evaluation.metrics import ANSWER_METRICS
+from suffice.evaluation.report import Cell, Section, Series, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table
 from suffice.gate.gate import FAST, Gate
 from suffice.protocols import LanguageModel, Progress
 from suffice.registry import ENCODERS
@@ -45,10 +42,13 @@ from suffice.types import Document
 from suffice_grade.benchmark_files import open_benchmark
 from suffice_grade.difficulty_matrix import MAX_HOPS, heatmap, matrix_table, question_difficulty
 from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
+from suffice_research.answer_systems import AnswerSetup, open_corpus, run_systems
 from suffice_research.controlled import controlled_collection
+from suffice_research.figures import Curves
 from suffice_research.grade import corpora
 from suffice_research.grade.correlations import CorrelatedDifficulty, measure_with_correlations
 from suffice_research.grade.published import CORNERS, FIGURE_2, TABLE_4
+from suffice_research.study import Study
 from suffice_research.training.sources import ProgressLog, exit_code
 
 __all__ = ["DOMAINS", "DomainResults", "answer_domain", "answer_section", "domain_documents"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from suffice.evaluation.report import UNDEFINED, Cell, Table
 from suffice.evaluation.significance import (
     Difference,
     Interval,
@@ -20,7 +21,6 @@ from suffice.evaluation.significance import (
     statistic_difference,
     statistic_interval,
 )
-from suffice.evaluation.tables import UNDEFINED, Cell, Table
 from suffice_grade.difficulty import split_by_quantiles
 from suffice_grade.difficulty_matrix import (
     AGGREGATION_NAMES,

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, MissingExtraError, NotReadyError
+from suffice.evaluation.report import Section
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import (
     encoder_for,
@@ -29,7 +30,6 @@ from suffice.evaluation.searching import (
     open_retrievers,
     retriever_factories,
 )
-from suffice.evaluation.study import Section, Study
 from suffice.protocols import LanguageModel, Progress
 from suffice.registry import ENCODERS
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of
@@ -51,6 +51,7 @@ from suffice_research.grade.tables import GradeResults
 from suffice_research.local_model import usable_model
 from suffice_research.papers import with_items
 from suffice_research.stage_timer import StageTimer
+from suffice_research.study import Study
 
 __all__ = ["DATASETS", "RETRIEVERS", "SEED", "K", "study"]
 

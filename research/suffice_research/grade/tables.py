@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from suffice.evaluation.figures import Heatmap
+from suffice.evaluation.heatmap import Heatmap
+from suffice.evaluation.report import Cell, Table, format_cell
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.tables import Cell, Table, format_cell
 from suffice_grade.difficulty_matrix import QuestionDifficulty, heatmap, matrix_table
 from suffice_research.grade.correlations import (
     AVERAGE,

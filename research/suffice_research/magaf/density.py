@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from suffice.evaluation.report import Cell, Table
 from suffice.evaluation.significance import mean_interval
-from suffice.evaluation.tables import Cell, Table
 from suffice.types import Document
 from suffice_research.magaf import published
 from suffice_research.magaf.tables import Setting, decision_buckets

@@ -6,8 +6,9 @@ from itertools import combinations
 
 import numpy as np
 
-from suffice.evaluation.figures import Arrow, Box, Diagram, Figure
+from suffice.evaluation.report import Plot
 from suffice.retrieval.corpus import Corpus
+from suffice_research.figures import Arrow, Box, Diagram
 from suffice_research.magaf.protocol import K
 from suffice_research.magaf.tables import Setting
 from suffice_research.paper_features import MAGAF
@@ -20,7 +21,7 @@ INPUT, STEP, LEARNED, OUTPUT = 6, 0, 1, 2  # colours
 NEEDED, NOT_NEEDED = 2, 6
 
 
-def figures(at: Setting) -> tuple[Figure, ...]:
+def figures(at: Setting) -> tuple[Plot, ...]:
     """Figure 1 once, for the paper's collection; Figure 2 for each collection."""
     return (*((pipeline(),) if at.with_paper else ()), question_graph(at))
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.evaluation.metrics import score
+from suffice.evaluation.report import Cell, Table
 from suffice.evaluation.significance import Difference, Interval, compare, interval, mean_interval
-from suffice.evaluation.tables import Cell, Table
 from suffice.types import Action
 from suffice_research.magaf import published
 from suffice_research.magaf.protocol import EVERYONE, GATE, GOLD_HOPS, GUESSED, ModelOutput

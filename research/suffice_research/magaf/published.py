@@ -7,9 +7,7 @@ rows compare order and distance, not decimals.
 
 from __future__ import annotations
 
-from suffice.evaluation.retrieval_runs import RetrievalRun
-from suffice.evaluation.tables import Table
-from suffice_research.published import PublishedTable, beside_papers
+from suffice_research.published import PublishedTable
 
 __all__ = [
     "SETTINGS",
@@ -230,8 +228,3 @@ TABLE_11 = PublishedTable(
         estimated_hops=(0.020,),
     ),
 )
-
-
-def tables_beside(run: RetrievalRun, *, narrow: bool) -> list[Table]:
-    """A run on this data set compared with the paper's retrieval tables."""
-    return beside_papers(run, (TABLE_3,), narrow=narrow)

@@ -13,9 +13,8 @@ from pathlib import Path
 from suffice.datasets import load
 from suffice.errors import InputError
 from suffice.evaluation.metrics import score
+from suffice.evaluation.report import Section, Table, format_cell
 from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Table, format_cell
 from suffice.protocols import Progress
 from suffice.storage import package_versions, sha256_of
 from suffice_research.controlled import controlled_collection
@@ -34,6 +33,7 @@ from suffice_research.magaf.protocol import (
 )
 from suffice_research.magaf.tables import CALIBRATED, Setting
 from suffice_research.papers import with_items
+from suffice_research.study import Study
 
 __all__ = ["study"]
 

@@ -9,17 +9,19 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from suffice.evaluation.figures import Bars, Figure, Heatmap, Series
 from suffice.evaluation.gate_runs import reliability_lines
+from suffice.evaluation.heatmap import Heatmap
 from suffice.evaluation.metrics import Predictions, score
-from suffice.evaluation.retrieval_runs import depth_curves, metric_bars, retrieval_table
+from suffice.evaluation.report import Bars, Cell, Plot, Series, Table
+from suffice.evaluation.retrieval_runs import RetrievalRun, metric_bars, retrieval_table
 from suffice.evaluation.significance import Interval, interval, mean_interval
-from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice_research.curves import risk_lines, roc_lines
+from suffice_research.figures import Curves
 from suffice_research.magaf import published as published_module
 from suffice_research.magaf.protocol import GATE, GOLD_HOPS, GUESSED, Measurements, ModelOutput
 from suffice_research.paper_features import MAGAF
 from suffice_research.published import PublishedTable, beside_paper
+from suffice_research.published_cells import WithPublished
 
 __all__ = [
     "ablation",
@@ -37,7 +39,7 @@ __all__ = [
     "settings",
 ]
 
-Shown = tuple[Table | Figure, ...]
+Shown = tuple[Table | Plot, ...]
 CALIBRATED = "MAGAF-calibrated"
 ORDER = ("auroc", "auprc", "brier", "ece", "mae")
 DECISIONS = ("accuracy", "precision", "recall", "f1")
@@ -105,6 +107,16 @@ def _exact(value: float | None) -> Cell:
     return None if value is None else int(value) if float(value).is_integer() else float(value)
 
 
+def _depth_curves(run: RetrievalRun, metric: str) -> Curves:
+    lines = []
+    for name in run.names:
+        rankings = run.rankings(name)
+        values = (interval(rankings, f"{metric}@{k}", seed=run.seed) for k in run.ks)
+        lines.append(Series(name, tuple(values)))
+    title, across = f"{metric}@k on {run.dataset}", "k (hits read)"
+    return Curves(title, across, f"{metric}@k", run.ks, tuple(lines))
+
+
 def retrieval(at: Setting) -> Shown:
     """Table 3 and Figure 3, and the curves behind them."""
     run, paper = at.measured.run, published_module.TABLE_3
@@ -116,7 +128,7 @@ def retrieval(at: Setting) -> Shown:
         table = retrieval_table(run, metrics, intervals=True, title=title)
     bars = metric_bars(run, "complete@4")
     marked = [replace(one, paper=at.marks(paper, one.name, "complete@4")) for one in bars.bars]
-    curves = depth_curves(run, "complete")
+    curves = _depth_curves(run, "complete")
     lines = [
         replace(one, paper=at.marks(paper, one.name, *(f"complete@{k}" for k in curves.points)))
         for one in curves.lines

@@ -21,9 +21,8 @@ from suffice.answering.span_reader import answer_finder
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, MissingExtraError, NotReadyError, SufficeError
-from suffice.evaluation.answer_systems import questions_at_once
+from suffice.evaluation.report import Section
 from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.study import Section, Study
 from suffice.gate.gate import Gate
 from suffice.protocols import LanguageModel, Progress, Reranker, Retriever, component_name
 from suffice.registry import ENCODERS, RERANKERS
@@ -34,6 +33,7 @@ from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of
 from suffice.types import Document, Extraction, Filter
+from suffice_research.answer_systems import questions_at_once
 from suffice_research.embedding_cache import CachedEncoder, CachedReranker
 from suffice_research.local_model import usable_model
 from suffice_research.multi_meta_rag import tables
@@ -56,6 +56,7 @@ from suffice_research.multi_meta_rag.published import OUTLETS_ELSEWHERE, publish
 from suffice_research.multi_meta_rag.systems import DEPTH, FilterBench, K, Results, SystemOutcome
 from suffice_research.papers import with_items
 from suffice_research.stage_timer import StageTimer
+from suffice_research.study import Study
 from suffice_research.training.cases import TEST, part_of
 
 __all__ = [

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from suffice.evaluation.metrics import score
+from suffice.evaluation.report import Cell, Table
 from suffice.evaluation.significance import (
     Difference,
     compare,
@@ -15,7 +16,6 @@ from suffice.evaluation.significance import (
     mean_interval,
     paired_difference,
 )
-from suffice.evaluation.tables import Cell, Table
 from suffice_research.multi_meta_rag.filter_quality import FilterQuality
 from suffice_research.multi_meta_rag.published import ANSWERS as PAPER_ANSWERS
 from suffice_research.multi_meta_rag.published import TABLE as PAPER

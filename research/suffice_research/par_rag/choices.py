@@ -16,7 +16,15 @@ import numpy.typing as npt
 from suffice.answering.ask import ask, final_step
 from suffice.datasets.dataset import Dataset
 from suffice.errors import InputError, MissingExtraError, NotReadyError
-from suffice.evaluation.answer_systems import (
+from suffice.evaluation.gate_evaluation import PolicyChoice, gate_fitter
+from suffice.evaluation.metrics import ANSWER_METRICS, Predictions
+from suffice.evaluation.report import Cell, Table
+from suffice.evaluation.significance import Interval, interval, mean_interval
+from suffice.gate.gate import FAST
+from suffice.protocols import GateLike, Progress, Reranker, documents_by_id
+from suffice.registry import RERANKERS
+from suffice.types import Action, Hit
+from suffice_research.answer_systems import (
     MAX_TRAINING_QUESTIONS,
     OTHER_HALF,
     AlwaysComplete,
@@ -24,15 +32,7 @@ from suffice.evaluation.answer_systems import (
     draw_questions,
     held_set,
 )
-from suffice.evaluation.answers import AnswerRun
-from suffice.evaluation.gate_evaluation import PolicyChoice, gate_fitter
-from suffice.evaluation.metrics import ANSWER_METRICS, Predictions
-from suffice.evaluation.significance import Interval, interval, mean_interval
-from suffice.evaluation.tables import Cell, Table
-from suffice.gate.gate import FAST
-from suffice.protocols import GateLike, Progress, Reranker, documents_by_id
-from suffice.registry import RERANKERS
-from suffice.types import Action, Hit
+from suffice_research.answers import AnswerRun
 
 __all__ = [
     "CROSS_ENCODER",

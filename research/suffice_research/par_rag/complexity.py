@@ -25,20 +25,21 @@ from suffice.answering.span_reader import answer_finder
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import draw_key
 from suffice.errors import InputError, MissingExtraError, NotReadyError
-from suffice.evaluation.answer_systems import (
+from suffice.evaluation.report import Cell, Table, format_cell
+from suffice.evaluation.significance import Interval, mean_interval, paired_difference
+from suffice.gate.question import QuestionModel, WordTable, parse_question
+from suffice.protocols import Encoder, GateLike, Progress
+from suffice.registry import ENCODERS
+from suffice.types import Verdict
+from suffice_research.answer_systems import (
     OTHER_HALF,
     AnswerExperiment,
     ask_system,
     draw_questions,
 )
-from suffice.evaluation.answers import AnswerRun, make_answer_run
-from suffice.evaluation.significance import Interval, mean_interval, paired_difference
-from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
-from suffice.gate.question import QuestionModel, WordTable, parse_question
-from suffice.protocols import Encoder, GateLike, Progress
-from suffice.registry import ENCODERS
-from suffice.types import Verdict
+from suffice_research.answers import AnswerRun, make_answer_run
 from suffice_research.par_rag.published import COMPLEXITY
+from suffice_research.published_cells import WithPublished
 
 __all__ = [
     "BERT",

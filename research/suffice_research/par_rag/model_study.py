@@ -23,20 +23,20 @@ from typing import Any
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation import answers as shown
-from suffice.evaluation.answer_systems import AnswerSettings, compare_answers
-from suffice.evaluation.answers import AnswerRun
 from suffice.evaluation.gate_evaluation import count_seen
+from suffice.evaluation.report import Cell, Section, Table, format_cell
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.significance import Difference
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table, format_cell
 from suffice.gate.gate_ref import open_gate
 from suffice.protocols import LanguageModel, Progress, component_name
 from suffice.storage import package_versions, sha256_of
+from suffice_research import answers as shown
+from suffice_research.answer_systems import AnswerSettings, compare_answers
+from suffice_research.answers import AnswerRun
 from suffice_research.local_model import usable_model
 from suffice_research.par_rag import tables
 from suffice_research.stage_timer import StageTimer
+from suffice_research.study import Study
 from suffice_research.training.cases import TEST, part_of
 from suffice_research.training.sources import ProgressLog, exit_code
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from suffice.evaluation.answers import INTERVAL_NOTE, AnswerRun
 from suffice.evaluation.metrics import Predictions, score
+from suffice.evaluation.report import Cell, Table
 from suffice.evaluation.significance import compare, interval, mean_interval, paired_difference
-from suffice.evaluation.tables import Cell, Table
+from suffice_research.answers import INTERVAL_NOTE, AnswerRun
 
 __all__ = [
     "COVERAGES",

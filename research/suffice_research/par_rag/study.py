@@ -13,20 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from suffice.datasets import load
-from suffice.evaluation import answers as shown
-from suffice.evaluation.answer_systems import AnswerSettings, open_experiment
-from suffice.evaluation.answers import AnswerRun
 from suffice.evaluation.gate_evaluation import FITTED
+from suffice.evaluation.report import Section
 from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.study import Section, Study
 from suffice.protocols import LanguageModel, Progress
 from suffice.storage import package_versions, sha256_of
+from suffice_research import answers as shown
+from suffice_research.answer_systems import AnswerSettings, open_experiment
+from suffice_research.answers import AnswerRun
 from suffice_research.papers import with_items
 from suffice_research.par_rag import choices, complexity, stopping, tables
 from suffice_research.par_rag.choices import Credibility, HeldSets
 from suffice_research.par_rag.complexity import Complexity, HopQuestions
 from suffice_research.par_rag.model_study import DATASETS_WITH_MODEL, data_folder, model_study
 from suffice_research.stage_timer import StageTimer
+from suffice_research.study import Study
 
 __all__ = ["DATASETS", "SEED", "study"]
 

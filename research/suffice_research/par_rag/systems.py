@@ -21,11 +21,11 @@ from suffice.answering.plan import whole_question_step
 from suffice.answering.prompting import object_schema, parse_json_object, quote_inline
 from suffice.answering.span_reader import answer_finder
 from suffice.answering.step import ModelReader
-from suffice.evaluation.answer_systems import BRIDGE, AnswerSetup, System, ask_system
-from suffice.evaluation.answers import AnswerOutcome
 from suffice.protocols import GateLike
 from suffice.text import title_key
 from suffice.types import Action, Hit
+from suffice_research.answer_systems import BRIDGE, AnswerSetup, System, ask_system
+from suffice_research.answers import AnswerOutcome
 
 __all__ = ["SYSTEMS", "paper_systems"]
 

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from suffice.evaluation.answers import AnswerRun
-from suffice.evaluation.figures import Lines
+from suffice.evaluation.report import Cell, Lines, Table, format_cell
 from suffice.evaluation.significance import Difference, Interval, compare, statistic_interval
-from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
+from suffice_research.answers import AnswerRun
 from suffice_research.curves import risk_lines
 from suffice_research.par_rag.published import FIGURE_2, GAINS, TABLE_2, TABLE_4
 from suffice_research.par_rag.stopping import (
@@ -21,6 +20,7 @@ from suffice_research.par_rag.stopping import (
     ranked_answers,
 )
 from suffice_research.published import PublishedTable
+from suffice_research.published_cells import WithPublished
 
 __all__ = [
     "ablations",

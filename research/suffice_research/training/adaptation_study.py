@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError
-from suffice.evaluation.figures import Curves, Series
 from suffice.evaluation.gate_evaluation import gate_inputs, is_seen
 from suffice.evaluation.metrics import auroc, brier, ece, ece_by_chance, ece_debiased
 from suffice.evaluation.reading_cache import CachedReader
+from suffice.evaluation.report import Cell, Section, Series, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
 from suffice.evaluation.significance import (
@@ -38,8 +38,6 @@ from suffice.evaluation.significance import (
     statistic_difference,
     statistic_interval,
 )
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table
 from suffice.gate.gate import FAST, STANDARD, Gate
 from suffice.gate.model import CalibratedModel
 from suffice.gate.policy import PolicyRule
@@ -53,6 +51,8 @@ from suffice.gate.training import (
 )
 from suffice.numeric import log_odds_array, sigmoid
 from suffice.storage import package_versions
+from suffice_research.figures import Curves
+from suffice_research.study import Study
 from suffice_research.training.cases import TEST
 from suffice_research.training.gate import QUESTIONS as QUESTIONS_OF
 from suffice_research.training.gate import (

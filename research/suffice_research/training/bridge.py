@@ -2,7 +2,7 @@
 with `--study FILE` evaluate it.
 
 The same data and seed give the same bytes. Questions come from five data sets;
-`suffice.evaluation.bridge_training` describes the training.
+`suffice_research.training.bridge_training` describes the training.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from suffice.evaluation.bridge_training import (
+from suffice.registry import ENCODERS
+from suffice.retrieval.bridge import SHIPPED
+from suffice.retrieval.builtin import DEFAULT_ENCODER
+from suffice.storage import sha256_of
+from suffice_research.training.bridge_study import bridge_study
+from suffice_research.training.bridge_training import (
     SEED,
     TREES,
     bridge_questions,
@@ -20,11 +25,6 @@ from suffice.evaluation.bridge_training import (
     fit_ranker,
     fitted_path_states,
 )
-from suffice.registry import ENCODERS
-from suffice.retrieval.bridge import SHIPPED
-from suffice.retrieval.builtin import DEFAULT_ENCODER
-from suffice.storage import sha256_of
-from suffice_research.training.bridge_study import bridge_study
 from suffice_research.training.sources import ProgressLog, chosen_sources, exit_code, open_source
 
 __all__ = ["main"]

@@ -15,7 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from suffice.datasets.gold import GoldQuestion
-from suffice.evaluation.bridge_training import (
+from suffice.evaluation.metrics import judge_rankings
+from suffice.evaluation.report import Cell, Section, Table
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.significance import Interval, interval
+from suffice.registry import RETRIEVERS
+from suffice.retrieval.bridge import WeightedRanker
+from suffice.retrieval.candidate_pool import COLUMN, CandidatePool
+from suffice.storage import package_versions
+from suffice.types import DocId
+from suffice_research.published_cells import WithPublished
+from suffice_research.study import Study
+from suffice_research.training.bridge_training import (
     FOLDS,
     TREES,
     BridgeQuestions,
@@ -23,16 +34,6 @@ from suffice.evaluation.bridge_training import (
     fit_ranker,
     without_fold,
 )
-from suffice.evaluation.metrics import judge_rankings
-from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.significance import Interval, interval
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table, WithPublished
-from suffice.registry import RETRIEVERS
-from suffice.retrieval.bridge import WeightedRanker
-from suffice.retrieval.candidate_pool import COLUMN, CandidatePool
-from suffice.storage import package_versions
-from suffice.types import DocId
 
 __all__ = ["FLOORS", "bridge_study", "failure_cause"]
 

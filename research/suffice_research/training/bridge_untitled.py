@@ -19,7 +19,25 @@ from typing import Any
 import numpy as np
 
 from suffice.datasets.dataset import Dataset
-from suffice.evaluation.bridge_training import (
+from suffice.evaluation.metrics import judge_rankings
+from suffice.evaluation.report import Cell, Section, Table, format_cell
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.significance import compare, interval
+from suffice.registry import ENCODERS, RETRIEVERS
+from suffice.retrieval.bridge import SHIPPED_UNTITLED, Ranker
+from suffice.retrieval.builtin import DEFAULT_ENCODER
+from suffice.storage import package_versions, sha256_of
+from suffice.types import DocId
+from suffice_research.published_cells import WithPublished
+from suffice_research.study import Study
+from suffice_research.training.bridge_data import (
+    EVERYDAY,
+    everyday_judged,
+    everyday_learned,
+    family,
+    untitled,
+)
+from suffice_research.training.bridge_training import (
     SEED,
     TREES,
     BridgeQuestions,
@@ -28,23 +46,6 @@ from suffice.evaluation.bridge_training import (
     candidate_states,
     fit_ranker,
     fitted_path_states,
-)
-from suffice.evaluation.metrics import judge_rankings
-from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.significance import compare, interval
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
-from suffice.registry import ENCODERS, RETRIEVERS
-from suffice.retrieval.bridge import SHIPPED_UNTITLED, Ranker
-from suffice.retrieval.builtin import DEFAULT_ENCODER
-from suffice.storage import package_versions, sha256_of
-from suffice.types import DocId
-from suffice_research.training.bridge_data import (
-    EVERYDAY,
-    everyday_judged,
-    everyday_learned,
-    family,
-    untitled,
 )
 from suffice_research.training.cases import EVERYDAY as EVERYDAY_FOLDER
 from suffice_research.training.cases import UNSEEN_SOURCES

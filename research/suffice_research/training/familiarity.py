@@ -24,10 +24,9 @@ import numpy.typing as npt
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.reading_cache import CachedReader
+from suffice.evaluation.report import Cell, Section, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table
 from suffice.gate.extraction import Readers
 from suffice.gate.gate import FAST, STANDARD, Gate, open_readers
 from suffice.gate.policy import PolicyRule
@@ -37,6 +36,7 @@ from suffice.gate.training import MIN_TO_FIT, build_training_set, fit_gate
 from suffice.numeric import sigmoid
 from suffice.storage import package_versions
 from suffice.types import LOW_FAMILIARITY
+from suffice_research.study import Study
 from suffice_research.training.cases import TEST
 from suffice_research.training.gate import (
     EVERYDAY_SHARE,

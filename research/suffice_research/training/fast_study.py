@@ -19,10 +19,10 @@ from typing import Any
 
 from suffice.evaluation.gate_evaluation import PolicyChoice, require_fit_extra
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset
-from suffice.evaluation.study import Study
 from suffice.gate.gate import FAST, Gate
 from suffice.gate.training import LabelledQuestion
 from suffice.storage import sha256_of
+from suffice_research.study import Study
 from suffice_research.training.gate import QUESTIONS, collect_training, train_gate
 from suffice_research.training.gate_data import (
     CHAINS_WITHOUT_TITLES,

@@ -33,11 +33,10 @@ import numpy.typing as npt
 from suffice.evaluation.gate_evaluation import PolicyChoice, gate_inputs, require_fit_extra
 from suffice.evaluation.metrics import Predictions, ece_by_chance
 from suffice.evaluation.reading_cache import CachedReader
+from suffice.evaluation.report import Cell, Section, Table, format_cell
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion
 from suffice.evaluation.significance import Interval, compare, interval
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
 from suffice.gate.gate import FAST, STANDARD, Gate
 from suffice.gate.reader import Reader
 from suffice.gate.training import LabelledQuestion
@@ -52,6 +51,8 @@ from suffice_research.baselines import (
     score_figures,
 )
 from suffice_research.embedding_cache import CachedReranker
+from suffice_research.published_cells import WithPublished
+from suffice_research.study import Study
 from suffice_research.training.cases import STACK, TEST, read_lines
 from suffice_research.training.gate import FOLD_PARTS, QUESTIONS, fast_of_learned, read_ahead
 from suffice_research.training.gate_data import GateData, without_titles

@@ -23,11 +23,10 @@ from suffice.evaluation.gate_evaluation import (
     grouped_folds,
 )
 from suffice.evaluation.metrics import Predictions, ece_by_chance, score
+from suffice.evaluation.report import Cell, Section, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion
 from suffice.evaluation.significance import interval
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.gate.extraction import reader_input
 from suffice.gate.gate import Gate
 from suffice.gate.hits import normalize_hits
@@ -41,6 +40,8 @@ from suffice_research.baselines import (
     baseline_predictions,
     cross_encoder_figures,
 )
+from suffice_research.published_cells import WithPublished
+from suffice_research.study import Study
 from suffice_research.training.gate_data import join_hits, with_file_names, without_titles
 from suffice_research.training.interval_coverage import (
     GROUP,

@@ -136,7 +136,7 @@ def _to_examples(
 
 
 def _show(result: Adaptation, left_out: Sequence[str]) -> None:
-    from suffice.evaluation.tables import format_cell
+    from suffice.evaluation.report import format_cell
 
     rest = result.labels - result.complete
     print(f"{result.labels:,} labels: {result.complete:,} complete, {rest:,} incomplete")

@@ -25,8 +25,13 @@ OWN = (
 ELSEWHERE = {
     "grade": "suffice-grade",
     "evaluate.difficulty": "suffice-grade",
+    "evaluate.answers": "suffice-research",
+    "evaluate.costs": "suffice-research",
+    "evaluate.expansion": "suffice-research",
+    "fit-ranker": "suffice-research",
     "reproduce": "suffice-research",
 }
+ANY_WORDS = {"allow_extra_args": True, "ignore_unknown_options": True}
 EXAMPLES = {
     "suffice": "suffice demo",
     "suffice demo": "suffice demo --out demo",
@@ -36,6 +41,7 @@ EXAMPLES = {
     "suffice ask": 'suffice ask library "Who taught the teacher of Ada Lovelace?" --trace t.jsonl',
     "suffice improve": "suffice improve library --out improved",
     "suffice fit": "suffice fit --examples labelled.jsonl --policy risk --alpha 0.1 --out gate",
+    "suffice fit-ranker": "suffice fit-ranker --dataset jsonl --path data --out ranker",
     "suffice adapt": "suffice adapt labels.jsonl --out gate",
     "suffice judge": "suffice judge ask.jsonl --judge http://127.0.0.1:8080/v1 --out labels.jsonl",
     "suffice grade": "suffice grade documents.jsonl --out made --report made.html",
@@ -43,6 +49,7 @@ EXAMPLES = {
     "suffice evaluate retrieval": "suffice evaluate retrieval --dataset beir --path nq --k 4,8",
     "suffice evaluate gate": 'suffice evaluate gate --dataset frames --fail-if "risk@0.1>0.12"',
     "suffice evaluate answers": "suffice evaluate answers --dataset jsonl --path data --limit 100",
+    "suffice evaluate costs": "suffice evaluate costs --dataset beir --path nq --plot costs.svg",
     "suffice evaluate difficulty": "suffice evaluate difficulty results.jsonl --benchmark made",
     "suffice evaluate expansion": "suffice evaluate expansion --dataset jsonl --plot curve.svg",
     "suffice reproduce": "suffice reproduce magaf --out magaf",
@@ -116,8 +123,7 @@ def _add_plugins() -> None:
         try:
             to.command(last)(_plugin(name))
         except SufficeError as error:
-            anything = {"allow_extra_args": True, "ignore_unknown_options": True}
-            to.command(last, context_settings=anything)(_failing(error))
+            to.command(last, context_settings=ANY_WORDS)(_failing(error))
 
 
 _add_plugins()

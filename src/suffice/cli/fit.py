@@ -1,4 +1,4 @@
-"""`suffice fit`: fit a gate, or with --bridge a ranker, to your own labelled questions."""
+"""`suffice fit`: fit a gate to your own labelled questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from suffice.cli.output import (
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
-    from suffice.datasets import Dataset
     from suffice.evaluation.significance import Difference
     from suffice.gate.gate import Gate
     from suffice.gate.training import LabelledQuestion
@@ -70,7 +69,6 @@ def fit(
     force: Annotated[
         bool, Option("--force", help="With --labels: write it even if it is not better.")
     ] = False,
-    bridge: Annotated[bool, Option("--bridge", help="Fit a ranker for bridge instead.")] = False,
     limit: opt.Limit = None,
     skip_bad: opt.SkipBad = False,
     seed: opt.Seed = 42,
@@ -87,13 +85,6 @@ def fit(
         hint = f"a line of --examples is {LABELLED_EXAMPLE}"
         raise InputError("give one of --examples, --dataset or --benchmark", hint=hint)
     source = DataSource(None, dataset, path, questions, corpus)
-    if bridge:
-        if dataset is None:
-            hint = "give --dataset jsonl --path FOLDER"
-            raise InputError("--bridge needs a data set with its corpus", hint=hint)
-        data = source.open(skip_bad=skip_bad, seed=seed)
-        _fit_ranker(data, out, encoder=encoder, k=k, limit=limit, seed=seed, json=json)
-        return
     choice = experiment.PolicyChoice(policy, alpha, delta, experiment.parse_costs(costs))
     experiment.require_fit_extra()
     maker = None if benchmark is None else open_maker("--benchmark")
@@ -251,39 +242,3 @@ def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQues
 
 def _is_list_of_ids(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str | int) for one in value)
-
-
-def _fit_ranker(
-    data: Dataset, out: Path, *, encoder: str, k: int, limit: int | None, seed: int, json: bool
-) -> None:
-    """Fit and save a ranker for the bridge retriever, and compare it with the one that ships."""
-    from suffice.evaluation.bridge_training import fit_own_ranker
-    from suffice.evaluation.tables import format_cell
-    from suffice.integrations.onnx import open_encoder
-    from suffice.retrieval.bridge import KIND
-    from suffice.storage import check_replaceable
-
-    check_replaceable(out, kind=KIND)  # before the work
-    with progress_bar(quiet=json) as progress:
-        fitted = fit_own_ranker(
-            data, open_encoder(encoder), k=k, limit=limit, seed=seed, progress=progress
-        )
-    own, shipped, questions = fitted.own, fitted.shipped, fitted.questions
-    card = {
-        "data": data.name,
-        "questions": questions,
-        "encoder": encoder,
-        f"complete@{k}": own.value,
-    }
-    say_skipped(data.bad)
-    fitted.ranker.save(out, card=card, seed=seed)
-    if json:
-        complete = {"own": own.value, "shipped": shipped.value}
-        record = {"path": str(out), "questions": questions, "k": k, "seed": seed}
-        print_json({**record, f"complete@{k}": complete})
-        return
-    print(f"ranker from {questions:,} questions at {out}")
-    print(f"complete@{k} by folds: {format_cell(own)}; shipped ranker: {format_cell(shipped)}")
-    if (own.value or 0.0) < (shipped.value or 0.0):
-        say("the shipped ranker finds more: label more questions before you use this one")
-    say(f'\nnext: suffice search LIBRARY "your question" --ranker {out}')

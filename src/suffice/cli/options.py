@@ -65,7 +65,7 @@ BuildEncoder = Annotated[
 ]
 RetrieverName = Annotated[str, Option(help="Retriever; 'given' uses the hits in the files.")]
 DefaultRetriever = Annotated[str | None, Option(help="Default: hybrid; bm25 without vectors.")]
-RankerFolder = Annotated[Path | None, Option(help="bridge: a ranker made by `fit --bridge`.")]
+RankerFolder = Annotated[Path | None, Option(help="bridge: a ranker made by `fit-ranker`.")]
 RerankerName = Annotated[
     str | None, Option(help="bridge: 'reader' reads the first hits again; slower.")
 ]

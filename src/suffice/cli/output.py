@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from suffice.answering.budget import Prices
+    from suffice.evaluation.report import Plot
     from suffice.storage import BadRecords
 
 FILTER_EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
@@ -110,7 +111,7 @@ def print_json(value: Any) -> None:
 
 
 def show_tables(tables: Iterable[Any]) -> None:
-    """Tables of suffice.evaluation.tables; in a pipe as wide as they need, 160 to 240 columns."""
+    """Tables of suffice.evaluation.report; in a pipe as wide as they need, 160 to 240 columns."""
     from rich.console import Console
     from rich.measure import Measurement
 
@@ -204,12 +205,12 @@ def parse_plot_format(plot: Path | None) -> Literal["png", "svg"]:
     return "svg" if suffix == ".svg" else "png"
 
 
-def write_plot(path: Path, figure: Any, plot_format: Literal["png", "svg"]) -> None:
-    """Draw a figure into a file."""
-    from suffice.evaluation.figures import draw_figure
+def write_plot(path: Path, plot: Plot, plot_format: Literal["png", "svg"]) -> None:
+    """Draw a plot into a file."""
+    from suffice.evaluation.report import draw_plot
     from suffice.storage import write_atomically
 
-    write_atomically(path, draw_figure(figure, plot_format))
+    write_atomically(path, draw_plot(plot, plot_format))
     say_written(path)
 
 

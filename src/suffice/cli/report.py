@@ -53,13 +53,13 @@ def report(
 
 
 def _compare(runs: list[Path], out: Path | None, k: int | None, *, json: bool) -> None:
-    from suffice.evaluation import report as reports
-    from suffice.evaluation.tables import Table
+    from suffice.evaluation import compare
+    from suffice.evaluation.report import Table, require_report_extra, write_page
 
     if out:
-        reports.require_report_extra()
-    opened = {name: reports.load_run(path) for name, path in _short_names(runs).items()}
-    sections = reports.compare_runs(opened, k=k)
+        require_report_extra()
+    opened = {name: compare.load_run(path) for name, path in _short_names(runs).items()}
+    sections = compare.compare_runs(opened, k=k)
     tables = [item for section in sections for item in section.shown if isinstance(item, Table)]
     if json:
         print_json([{"title": table.title, "rows": table.records()} for table in tables])
@@ -67,7 +67,8 @@ def _compare(runs: list[Path], out: Path | None, k: int | None, *, json: bool) -
         show_tables(tables)
     if out:
         typed = " ".join(["suffice report", *(path.name for path in runs)])
-        say_written(reports.comparison_report(opened, sections, out, command=typed))
+        page = compare.comparison_page(opened, sections, command=typed)
+        say_written(write_page(page, out))
 
 
 def _report_shadow(

@@ -14,10 +14,10 @@ from typing import Protocol
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation.figures import Figure
+from suffice.evaluation.heatmap import Heatmap
+from suffice.evaluation.report import Table
 from suffice.evaluation.searching import RetrievedQuestion
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.tables import Table
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Encoder, Progress
 from suffice.registry import Registry, missing_package
@@ -48,7 +48,7 @@ class MadeDifficulty:
 
     error: Interval
     by_hops: Mapping[int, tuple[int, Interval]]  # hops -> questions, and their error
-    shown: tuple[Table | Figure, ...]
+    shown: tuple[Table | Heatmap, ...]
     findings: tuple[str, ...]  # in plain words
 
 

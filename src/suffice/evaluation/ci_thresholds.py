@@ -27,8 +27,8 @@ from suffice.errors import InputError, did_you_mean
 from suffice.evaluation.gate_evaluation import grouped_folds
 from suffice.evaluation.gate_runs import FIGURE_NAMES, GateRun, gate_figures
 from suffice.evaluation.metrics import probability_metric
+from suffice.evaluation.report import Table
 from suffice.evaluation.significance import Interval, interval, mean_interval
-from suffice.evaluation.tables import Table
 from suffice.gate.policy import choose_by_risk
 
 __all__ = ["Threshold", "ThresholdResult", "check_thresholds", "junit_xml", "parse_thresholds"]

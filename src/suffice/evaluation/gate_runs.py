@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, did_you_mean
-from suffice.evaluation.figures import Line, Lines
 from suffice.evaluation.metrics import Predictions, ece_by_chance, reliability, score
+from suffice.evaluation.report import Cell, Line, Lines, Table
 from suffice.evaluation.result_files import load_result, result_text
 from suffice.evaluation.significance import Interval, interval, mean_interval
-from suffice.evaluation.tables import Cell, Table
 from suffice.gate.policy import RealizedRisk, choose_by_risk
 from suffice.storage import write_atomically
 from suffice.storage.fields import dataclass_from_json

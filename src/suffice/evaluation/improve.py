@@ -48,7 +48,6 @@ from suffice.evaluation.report import require_report_extra, write_page
 from suffice.evaluation.result_files import result_text, source_commit
 from suffice.evaluation.searching import RetrievedQuestion, search_questions
 from suffice.evaluation.shadow_report import label_rows, write_labels
-from suffice.evaluation.study import Section, Study
 from suffice.evaluation.verdict_log import guard_outcome, logged_verdict
 from suffice.gate.gate import GATE_KIND, STANDARD, Gate
 from suffice.gate.gate_ref import DEFAULT, GateRef, gate_identity
@@ -77,7 +76,7 @@ __all__ = ["STAGES", "Improvement", "LoopSettings", "SearchedCorpus", "improve"]
 MIN_TO_SPLIT, TEST_EVERY = 60, 3
 MIN_MADE = 60  # generated questions; with fewer, figures on them are meaningless
 TO_LABEL = 50  # questions
-RESULT, STUDY = "result.json", "study.json"  # of a stage
+RESULT = "result.json"  # of a stage
 _BLOCK = 64
 Result = dict[str, Any]
 
@@ -370,7 +369,7 @@ class _Loop:
     @property
     def record(self) -> LoopRecord:
         """What the report shows, from the files of the stages."""
-        folder, study = self._cache.folder("evaluation"), self._cache.folder("difficulty") / STUDY
+        folder = self._cache.folder("evaluation")
         runs: dict[str, dict[str, GateRun]] = {}
         for source, result in self.results.get("evaluation", {"sets": {}})["sets"].items():
             files = {when: folder / f"{source}-{when}.json" for when in BEFORE_AFTER}
@@ -383,9 +382,6 @@ class _Loop:
             command=self.command(),
             results=self.results,
             runs=runs,
-            difficulty=Study.load(study)
-            if self.results.get("difficulty", {}).get("error")
-            else None,
         )
 
     # ----------------------------------------------------------------------------------- the stages
@@ -551,14 +547,15 @@ class _Loop:
         name, seed = self.corpus.retriever_name, self.settings.seed
         found = self.maker.difficulty(name, gold, documents, errors, encoder=encoder, seed=seed)
         title = f"Where {name} misses evidence in its first {self.settings.k} hits"
-        section = Section(title, found.shown)
-        Study("difficulty", title, seed, {}, {}, (section,), found.findings).save(folder / STUDY)
+        shown = [{type(one).__name__: asdict(one)} for one in found.shown]
         rows = found.by_hops.items()
         return {
             "questions": len(asked),
             "error": asdict(found.error),
             "by_hops": {str(hops): {"n": n, "error": asdict(error)} for hops, (n, error) in rows},
             "findings": list(found.findings),
+            "title": title,
+            "shown": shown,
         }
 
     def _is_complete(self, example: _Example) -> bool:

@@ -12,11 +12,10 @@ import numpy as np
 
 from suffice.evaluation.adaptation import MIN_LABELS
 from suffice.evaluation.gate_runs import GateRun, gate_figures, gate_tables, reliability_lines
+from suffice.evaluation.heatmap import Heatmap
 from suffice.evaluation.metrics import METRICS
-from suffice.evaluation.report import Page
+from suffice.evaluation.report import Cell, Page, Section, Table, format_cell
 from suffice.evaluation.significance import THIN, Interval, compare, error_rate
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table, format_cell
 
 __all__ = ["LoopRecord", "loop_page", "loop_summary", "next_steps"]
 
@@ -49,7 +48,6 @@ class LoopRecord:
     command: str
     results: Mapping[str, Mapping[str, Any]]
     runs: Mapping[str, Mapping[str, GateRun]]  # source -> before, after
-    difficulty: Study | None = None
 
     @property
     def gate(self) -> Mapping[str, Any]:
@@ -187,7 +185,7 @@ def loop_page(record: LoopRecord) -> Page:
     sections = [
         Section("The corpus and its questions", (_question_table(record),)),
         *_gate_sections(record),
-        *(record.difficulty.sections if record.difficulty else ()),
+        *_difficulty_sections(record),
         *_weak_sections(record),
     ]
     used = {"auroc", "brier", "ece"} if record.runs else set()
@@ -267,6 +265,20 @@ def _run_table(source: str, runs: Mapping[str, GateRun]) -> Table:
     )
     title = f"Before and after, {SOURCES[source]}" if both else f"Shipped gate, {SOURCES[source]}"
     return Table(title, (*columns, *(("difference",) if both else ())), tuple(rows), note)
+
+
+def _difficulty_sections(record: LoopRecord) -> Iterator[Section]:
+    found = record.results["difficulty"]
+    if found.get("shown"):
+        yield Section(found["title"], tuple(map(_shown, found["shown"])))
+
+
+def _shown(record: Mapping[str, Mapping[str, Any]]) -> Table | Heatmap:
+    """A table or a heatmap from its JSON values."""
+    ((kind, values),) = record.items()
+    if kind == "Heatmap":
+        return Heatmap(**values)
+    return Table(**{**values, "rows": tuple(map(tuple, values["rows"]))})
 
 
 def _weak_sections(record: LoopRecord) -> Iterator[Section]:

@@ -1,72 +1,402 @@
-"""One HTML file for a run, a study, or several of them side by side.
+"""A report: tables, plots, and one HTML page that shows them.
 
-The file is self-contained: no scripts, no network, no web fonts. It works on phones, prints, and
-follows the reader's light or dark setting. Names and texts come from data sets and plug-ins, so the
-template escapes all of them.
+    Bars       a bar for each system in each group, with interval
+    Lines      a line for each system over its own points: reliability, recall over k, time
+
+A plot is anything with a title, a sentence, a height and `draw`. Figures
+in tables have three decimals, undefined ones are `--`. The page is one file: no scripts, no
+network; it follows the reader's light or dark setting. Names and texts come from data sets, so
+every rendering escapes them.
 """
 
 from __future__ import annotations
 
-import json
+import io
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from html import escape
 from importlib import resources, util
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from suffice.errors import InputError, MissingExtraError
-from suffice.evaluation.answers import (
-    INTERVAL_NOTE,
-    AnswerRun,
-    answer_tables,
-    differences_table,
-    file_answers_table,
-)
-from suffice.evaluation.figures import INK, Bars, Figure, Series, draw_figure
-from suffice.evaluation.gate_runs import GateRun, reliability_lines
-from suffice.evaluation.metrics import METRICS, PROBABILITY, RANKING, Predictions, Rankings, score
-from suffice.evaluation.retrieval_runs import (
-    DEFAULT_METRICS,
-    RetrievalRun,
-    depth_curves,
-    detail_tables,
-    metric_bars,
-    published_tables,
-    retrieval_table,
-)
-from suffice.evaluation.significance import compare, interval, significance_letters
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import Cell, Table, format_cell
+from suffice.evaluation.significance import Difference, Interval
 from suffice.storage import write_atomically
 
-__all__ = ["Page", "compare_runs", "comparison_report", "load_run", "study_report", "write_page"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+    from rich.table import Table as RichTable
 
-AnyRun = RetrievalRun | GateRun | AnswerRun | Study
-_Run = TypeVar("_Run", bound=RetrievalRun | GateRun | AnswerRun)
-LETTERS_NOTE = (
-    "In brackets: 95 % bootstrap interval over questions. Two systems that share a letter cannot be "
-    "told apart; two that share none differ (paired bootstrap, 10,000 resamples, 5 % after Holm's "
-    "correction). a: among the best."
-)
-GATE_METRICS = ("auroc", "brier", "ece")
-# Whose confidence is a probability, and of what. The score of a hit is none.
-CONFIDENCES = {"reader": "right", "review": "right", "gate": "complete"}
-MIN_DOT = 5  # questions per dot of a reliability plot
+__all__ = [
+    "UNDEFINED",
+    "Bars",
+    "Cell",
+    "Line",
+    "Lines",
+    "Page",
+    "Plot",
+    "Section",
+    "Series",
+    "Table",
+    "draw_plot",
+    "format_cell",
+    "page_html",
+    "require_report_extra",
+    "write_page",
+]
+
+UNDEFINED = "--"
 
 
-def require_report_extra() -> None:
-    """Raise MissingExtraError if no report can be made here; call it before the work."""
-    if not all(util.find_spec(name) for name in ("jinja2", "matplotlib")):
-        raise MissingExtraError("the HTML report", extra="report")
+class SpecialCell(Protocol):
+    """A cell of another package: `str` of it is its text; in a page; as a JSON value."""
+
+    def to_html(self) -> str: ...
+
+    def record(self) -> Any: ...
+
+
+Cell = str | int | float | Interval | Difference | SpecialCell | None
+
+
+def format_cell(cell: Cell) -> str:
+    """A cell as text: 0.417, 2,556, +0.012, 0.417 [0.40, 0.43], or --."""
+    match cell:
+        case None | Interval(value=None) | Difference(value=None):
+            return UNDEFINED
+        case Interval(value=value, low=low, high=high):
+            bounds = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+            return f"{value:.3f}{bounds}"
+        case Difference(value=value, low=low, high=high):
+            bounds = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
+            return f"{value:+.3f}{bounds}"
+        case bool():
+            return str(cell)
+        case int():
+            return f"{cell:,}"
+        case float():
+            return UNDEFINED if cell != cell else f"{cell:.3f}"
+        case _:  # a text, or a special cell
+            return str(cell)
+
+
+def _as_special(cell: Cell) -> SpecialCell | None:
+    plain = cell is None or isinstance(cell, str | int | float | Interval | Difference)
+    return None if plain else cell  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, named columns, rows of cells, and an explanatory note."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for at, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise InputError(
+                    f"row {at} of table {self.title!r} has {len(row)} cells for "
+                    f"{len(self.columns)} columns"
+                )
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The rows as they are printed."""
+        return [[format_cell(cell) for cell in row] for row in self.rows]
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns contain figures and are right-aligned."""
+        columns = zip(*self.rows) if self.rows else [("",)] * len(self.columns)
+        return [not any(isinstance(cell, str) for cell in column) for column in columns]
+
+    def cell(self, row: str, column: str) -> Cell:
+        """The cell in the row that starts with this name, under this column."""
+        for one in self.rows:
+            if one[0] == row and column in self.columns:
+                return one[self.columns.index(column)]
+        raise InputError(f"table {self.title!r} has no cell {row!r}, {column!r}")
+
+    def to_rich(self) -> RichTable:
+        """The table for a terminal."""
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        titles: Any = {"title_justify": "left", "caption_justify": "left"}
+        table = RichTable(title=Text(self.title), caption=Text(self.note), **titles)
+        for name, right in zip(self.columns, self.numeric):
+            header = Text(name.replace(" (", "\n("))
+            table.add_column(header, justify="right" if right else "left", no_wrap=right)
+        for row in self.rows:
+            # A special cell, like a figure beside a paper's, has two lines: it would be too wide.
+            texts = ((format_cell(cell), _as_special(cell)) for cell in row)
+            table.add_row(*(Text(one.replace(" (", "\n(") if two else one) for one, two in texts))
+        return table
+
+    def to_html(self) -> str:
+        """The table for a page: a `figure` with caption; numeric cells have the class `n`."""
+
+        def html(cell: Cell) -> str:
+            special = _as_special(cell)
+            return special.to_html() if special else escape(format_cell(cell))
+
+        css = [' class="n"' if right else "" for right in self.numeric]
+        names = zip(self.columns, css)
+        head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in names)
+        rows = (zip(map(html, row), css) for row in self.rows)
+        cells = ("".join(f"<td{kind}>{cell}</td>" for cell, kind in row) for row in rows)
+        body = "\n".join(f"<tr>{row}</tr>" for row in cells)
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return (
+            f"<figure><figcaption>{escape(self.title)}</figcaption>\n<div><table>\n"
+            f"<thead><tr>{head}</tr></thead>\n"
+            f"<tbody>\n{body}\n</tbody>\n</table></div>{note}</figure>\n"
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as JSON values: figures unrounded, intervals as objects."""
+
+        def record(cell: Cell) -> Any:
+            if isinstance(cell, Interval | Difference):
+                return asdict(cell)
+            special = _as_special(cell)
+            return special.record() if special else cell
+
+        return [dict(zip(self.columns, map(record, row))) for row in self.rows]
+
+
+# ------------------------------------------------------------------------------------ plots
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart; black and yellow toned down.
+COLOURS = "#0072B2 #E69F00 #009E73 #CC79A7 #56B4E9 #D55E00 #7F7F7F #B8A800".split()
+MARKERS = "os^DvPX*"
+INK = "#1f2328"  # all lines and letters; a page with a dark mode may replace it in the SVG
+WIDTH = 6.4  # inches
+LABEL = 0.17  # share of the axis reserved for the figure beside a bar
+FEW_POINTS = 24  # lines with at most this many points mark each of them
+GRID: Any = {"alpha": 0.25, "linewidth": 0.6}
+PAPER: Any = {
+    "marker": "D",
+    "markersize": 6,
+    "markerfacecolor": "white",
+    "markeredgecolor": INK,
+    "linestyle": "none",
+}
+STYLE: Any = {
+    "svg.hashsalt": "suffice",
+    "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "text.parse_math": False,  # a name may contain a $
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+class Plot(Protocol):
+    """What `draw_plot` draws."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def says(self) -> str: ...  # what it shows, in one sentence
+
+    @property
+    def height(self) -> float: ...  # inches
+
+    def draw(self, canvas: Canvas, axes: Axes) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One system's figures, and the corresponding figures of a paper, which are drawn as marks."""
+
+    name: str
+    values: tuple[Interval, ...]
+    paper: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A bar for each system, or one in each of several groups (metrics, parts of the data)."""
+
+    title: str
+    axis: str
+    bars: tuple[Series, ...]  # one value per group
+    groups: tuple[str, ...] = ("",)
+    start: float = 0.0  # where bars start: 0.5 for AUROC, the value of random guessing
+    says: str = ""
+
+    @property
+    def height(self) -> float:
+        groups = len(self.groups)
+        legend = 0.4 if groups > 1 or has_paper(self.bars) else 0.0
+        return 1.3 + legend + (0.42 if groups == 1 else 0.3) * len(self.bars) * groups
+
+    def draw(self, canvas: Canvas, axes: Axes) -> None:
+        # Horizontal bars: long names fit beside them.
+        groups, start = len(self.groups), self.start
+        thick = 0.62 if groups == 1 else 0.8 / groups
+        values = [value for series in self.bars for value in series.values]
+        ends = [one for value in values for one in (value.value, value.high)]
+        ends += [one for series in self.bars for one in series.paper]
+        span = max([start, *(one for one in ends if one is not None)]) - start
+        for at, series in enumerate(self.bars):
+            for group, value in enumerate(series.values):
+                y = at + (group - (groups - 1) / 2) * thick
+                paper = series.paper[group] if group < len(series.paper) else None
+                end = max(one for one in (start, value.value, value.high) if one is not None)
+                if paper is not None and -0.02 * span < paper - end < LABEL * span:
+                    end = max(end, paper)  # move the figure behind the mark if they would overlap
+                if value.value is not None:
+                    colour = COLOURS[group % 8]
+                    axes.barh(y, value.value - start, thick * 0.92, start, color=colour, alpha=0.85)
+                if value.low is not None and value.high is not None:
+                    bar: Any = {"color": INK, "linewidth": 1.4, "marker": "|", "markersize": 7}
+                    axes.plot([value.low, value.high], [y, y], **bar)
+                if paper is not None:
+                    axes.plot([paper], [y], **PAPER)
+                label = "not defined" if value.value is None else f"{value.value:.3f}"
+                offset: Any = {"xytext": (8, 0), "textcoords": "offset points"}
+                axes.annotate(label, (end, y), **offset, va="center", fontsize=10)
+        axes.set_yticks(range(len(self.bars)), [shorten(series.name) for series in self.bars])
+        axes.set_ylim(len(self.bars) - 0.4, -0.6)
+        axes.set_xlim(start, start + ((1 + LABEL) * span if span > 0 else 1))
+        axes.set_xlabel(shorten(self.axis, 60))
+        axes.grid(axis="x", **GRID)
+        axes.set_axisbelow(True)
+        if groups > 1:
+            for group, name in enumerate(self.groups):
+                colour, label = COLOURS[group % 8], shorten(name)
+                axes.barh([0], [0], 0, start, color=colour, alpha=0.85, label=label)
+        add_legend(canvas, axes, groups if groups > 1 else 0, paper=has_paper(self.bars))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Points in order; `sizes` if they stand for different numbers of questions."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A line for each system over its own points; both axes start at 0."""
+
+    title: str
+    across: str
+    axis: str
+    lines: tuple[Line, ...]
+    diagonal: bool = False  # random guessing, or perfect calibration
+    says: str = ""
+    reach: float = 1.0  # the end of the horizontal axis
+
+    @property
+    def height(self) -> float:
+        return 5.4
+
+    def draw(self, canvas: Canvas, axes: Axes) -> None:
+        if self.diagonal:
+            axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":")
+        for at, line in enumerate(self.lines):
+            style, label, size = line_style(at), shorten(line.name), len(line.x)
+            if line.sizes:  # dot size shows the number of questions; the line is only a guide
+                largest = max(line.sizes, default=1) or 1
+                areas = [10 + 190 * one / largest for one in line.sizes]
+                axes.plot(line.x, line.y, color=style["color"], linewidth=1.0, alpha=0.45)
+                axes.plot([], [], **style, markersize=6, linewidth=1.0, label=label)
+                dots: Any = {"color": style["color"], "marker": style["marker"], "linewidths": 0}
+                axes.scatter(line.x, line.y, areas, **dots, alpha=0.8, zorder=3)
+                continue
+            # A long line has a few markers, shifted so that they do not hide those of other lines.
+            shift = at * size // (8 * max(len(self.lines), 1))
+            every = None if size <= FEW_POINTS else (shift, max(1, size // 8))
+            thin: Any = {"markersize": 5, "markevery": every, "linewidth": 1.6}
+            axes.plot(line.x, line.y, **style, **thin, label=label)
+        axes.set_xlim(-0.02 * self.reach, 1.02 * self.reach)
+        axes.set_ylim(-0.02, 1.02)
+        axes.set_xlabel(shorten(self.across, 60))
+        axes.set_ylabel(shorten(self.axis, 60))
+        axes.grid(**GRID)
+        add_legend(canvas, axes, len(self.lines))
+
+
+def draw_plot(plot: Plot, format: Literal["svg", "png"] = "svg") -> bytes:
+    """The image as bytes, the same for the same numbers. Needs matplotlib (extra `report`)."""
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure as Canvas
+    except ImportError as error:
+        raise MissingExtraError("drawing plots", extra="report") from error
+    if format not in ("svg", "png"):
+        raise InputError(f"a plot can be 'svg' or 'png', not {format!r}")
+    with matplotlib.rc_context(STYLE):  # no pyplot: it keeps global state and wants a display
+        canvas = Canvas(figsize=(WIDTH, plot.height), layout="constrained")
+        axes = canvas.add_subplot()
+        plot.draw(canvas, axes)
+        bold: Any = {"x": 0.01, "ha": "left", "fontsize": 12, "fontweight": "bold"}
+        canvas.suptitle(shorten(plot.title, 62), **bold)
+        axes.spines[["top", "right"]].set_visible(False)
+        svg, stream = format == "svg", io.BytesIO()
+        metadata = {"Date": None, "Creator": None} if svg else {"Software": None}
+        with warnings.catch_warnings():
+            # Names in scripts that the font lacks are drawn as boxes.
+            warnings.filterwarnings("ignore", message="Glyph .* missing")
+            canvas.savefig(stream, format=format, dpi=150, transparent=svg, metadata=metadata)
+    return stream.getvalue()
+
+
+def shorten(text: str, length: int = 28) -> str:
+    # An SVG cannot contain control characters.
+    text = "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def line_style(at: int) -> dict[str, Any]:
+    dashes = "-" if at < len(COLOURS) else "--"  # when the colours repeat
+    return {"color": COLOURS[at % 8], "marker": MARKERS[at % 8], "linestyle": dashes}
+
+
+def has_paper(series: Sequence[Series]) -> bool:
+    return any(value is not None for one in series for value in one.paper)
+
+
+def add_legend(canvas: Canvas, axes: Axes, entries: int, *, paper: bool = False) -> None:
+    if paper:
+        axes.plot([], [], **PAPER, label="paper")
+        entries += 1
+    if entries:
+        canvas.legend(loc="outside lower left", ncols=min(3, entries), frameon=False, fontsize=10)
+
+
+# ------------------------------------------------------------------------------------ the page
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, a short text, and the tables and plots below it."""
+
+    title: str
+    shown: tuple[Table | Plot, ...]
+    says: str = ""
 
 
 @dataclass(frozen=True)
 class Page:
-    """The contents of a report, as plain values; `page_html` renders them."""
+    """The contents of a report, as plain values; `write_page` renders them."""
 
     title: str
     about: str
@@ -80,23 +410,28 @@ class Page:
     command: str = ""
 
 
+def require_report_extra() -> None:
+    """Raise MissingExtraError if no report can be made here; call it before the work."""
+    if not all(util.find_spec(name) for name in ("jinja2", "matplotlib")):
+        raise MissingExtraError("the HTML report", extra="report")
+
+
 def write_page(page: Page, path: Path) -> Path:
-    """Write the page atomically; return its path."""
+    """Write the page as one HTML file, atomically; return its path."""
     write_atomically(Path(path), page_html(page))
     return Path(path)
 
 
 def page_html(page: Page) -> str:
-    """The page as one HTML text."""
     require_report_extra()
     import jinja2
     from markupsafe import Markup, escape
 
-    def item(one: Table | Figure) -> Markup:
+    def item(one: Table | Plot) -> Markup:
         if isinstance(one, Table):
             return Markup(one.to_html())
         says = f"<p>{escape(one.says)}</p>" if one.says else ""
-        svg = _inline_svg(draw_figure(one), escape(" ".join(one.title.split())))
+        svg = _inline_svg(draw_plot(one), escape(" ".join(one.title.split())))
         return Markup(f"<figure>\n<div>{svg}</div>{says}</figure>\n")
 
     file = resources.files("suffice.evaluation").joinpath("templates/report.html")
@@ -117,354 +452,3 @@ def _inline_svg(svg: bytes, label: str) -> str:
     size = r'<svg ([^>]*?)(?:height|width)="[^"]*"([^>]*?)(?:height|width)="[^"]*"'
     opened = f'<svg role="img" aria-label="{label}" '
     return re.sub(size, lambda found: f"{opened}{found[1]}{found[2]}", text, count=1)
-
-
-# ------------------------------------------------------------------------------------ one run
-
-
-def write_report(
-    run: RetrievalRun, path: Path, *, command: str = "", metrics: Sequence[str] = ()
-) -> Path:
-    """Write the report of a retrieval run; `command` reproduces the run."""
-    return write_page(run_page(run, command=command, metrics=metrics), path)
-
-
-def run_page(run: RetrievalRun, *, command: str = "", metrics: Sequence[str] = ()) -> Page:
-    wanted, middle = tuple(metrics) or DEFAULT_METRICS, run.middle_k
-    nulls = sum(not gold for gold in run.gold)
-    without = f", {nulls:,} without" if nulls else ""
-    counts = f"{len(run.gold) - nulls:,} questions with gold documents{without}"
-    published = published_tables(run, narrow=True)
-    tables = published or [retrieval_table(run, wanted, intervals=True)]
-    shown = {*wanted, *(table.title.partition(" on ")[0] for table in published)}
-    failed = []
-    for name, errors in ((one.name, one.errors) for one in run.systems):
-        if errors:
-            question, error = next(iter(errors.items()))
-            many = f"{len(errors):,} questions failed and count"
-            many = many if len(errors) > 1 else "1 question failed and counts"
-            failed.append(f"{name}: {many} as nothing found. The first is {question}: {error}")
-    return Page(
-        title=f"Retrieval on {run.dataset}",
-        about=f"{counts}; {', '.join(run.names)}; k = {', '.join(map(str, run.ks))}",
-        summary=_summary(run, middle),
-        sections=(
-            Section("Figures", _figures(run, middle)),
-            Section("Tables", (*tables, *detail_tables(run, intervals=True))),
-        ),
-        settings=[
-            ("data set", run.dataset),
-            ("questions", f"{len(run.gold):,}"),
-            *_settings(run),
-        ],
-        meanings=[(one.name, one.meaning) for one in RANKING if one.name in shown],
-        failed=failed,
-        command=command,
-    )
-
-
-def _figures(run: RetrievalRun, middle: int) -> tuple[Figure, ...]:
-    says = f"Share of questions whose gold is all among the first {middle} hits."
-    figures: list[Figure] = [replace(metric_bars(run, f"complete@{middle}"), says=says)]
-    if len(run.ks) > 1:
-        says = "Share of the gold documents found as more hits are read."
-        figures.append(replace(depth_curves(run, "recall"), says=says))
-        says = "Share of questions with all gold documents found as more hits are read."
-        figures.append(replace(depth_curves(run, "complete"), says=says))
-    return tuple(figures)
-
-
-def _summary(run: RetrievalRun, k: int) -> list[str]:
-    """The results in plain words."""
-    metric = f"complete@{k}"
-    values = {name: score(run.rankings(name), metric) for name in run.names}
-    known = {name: value for name, value in values.items() if value is not None}
-    if not known:
-        return [
-            "No question of this run has gold documents, "
-            "so nothing can be said about what was found."
-        ]
-    best = max(known, key=lambda name: known[name])
-    share = score(run.rankings(best), f"recall@{k}") or 0.0
-    lines = [
-        f"Among the first {k} hits, {best} holds every document that is needed for "
-        f"{known[best]:.0%} of the questions. On average it holds {share:.0%} of the documents "
-        "that a question needs."
-    ]
-    others = [name for name in known if name != best]
-    if others:
-        second = max(others, key=lambda name: known[name])
-        gap = compare(run.rankings(best), run.rankings(second), metric, seed=run.seed)
-        above = gap.low is not None and gap.low > 0
-        sure = "that is more than chance explains" if above else "chance can explain that"
-        lines.append(f"It stands {format_cell(gap)} above {second}, the next best; {sure}.")
-    return lines
-
-
-def _settings(of: AnyRun) -> list[tuple[str, str]]:
-    rows = [("seed", str(of.seed))]
-    for name, value in sorted(of.settings.items()):
-        several = isinstance(value, list | tuple)
-        rows.append((name, ", ".join(map(str, value)) if several else str(value)))
-    commit, timings = (None, {}) if isinstance(of, AnswerRun) else (of.commit, of.timings)
-    rows += [("commit", commit)] if commit else []
-    rows += [(f"sha256 of {name}", digest) for name, digest in sorted(of.data.items())]
-    versions = ", ".join(f"{name} {version}" for name, version in sorted(of.packages.items()))
-    rows.append(("versions", versions))
-    return rows + [(f"seconds, {name}", f"{seconds:.2f}") for name, seconds in timings.items()]
-
-
-# ------------------------------------------------------------------------------------ one study
-
-
-def study_report(study: Study, path: Path, *, command: str = "") -> Path:
-    """Write the page of a study; return its path."""
-    return write_page(study_page(study, command=command), path)
-
-
-def study_page(study: Study, *, command: str = "") -> Page:
-    """Summary, sections, differences from the paper and their reasons, and the settings."""
-    used = {column for table in study.tables for column in table.columns}
-    counts = f"{len(study.tables)} tables and {len(study.figures)} figures"
-    return Page(
-        title=study.title,
-        about=f"{counts}; {command}" if command else counts,
-        summary=study.summary,
-        sections=study.sections,
-        settings=_settings(study),
-        meanings=[(one.name, one.meaning) for one in PROBABILITY if one.name in used],
-        notes=study.notes,
-        command=command,
-    )
-
-
-# ------------------------------------------------------------------------------------ several runs
-
-
-def load_run(path: Path) -> AnyRun:
-    """The run or study in a file; in a folder, study.json or run.json."""
-    path = Path(path)
-    if path.is_dir():
-        names = ("study.json", "run.json")
-        path = next((path / name for name in names if (path / name).is_file()), path / "run.json")
-    hint = "name a run or a study that suffice wrote"
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", hint=hint) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a run: not valid JSON", hint=hint) from error
-    document = document if isinstance(document, dict) else {}
-    if document.get("kind") == "study":
-        return Study.load(path)
-    loaders: dict[str, Callable[[Path], AnyRun]] = {"gate": GateRun.load, "answers": AnswerRun.load}
-    return loaders.get(str(document.get("task")), RetrievalRun.load)(path)
-
-
-def comparison_report(
-    runs: Mapping[str, AnyRun], sections: Sequence[Section], path: Path, *, command: str = ""
-) -> Path:
-    """Write one page that compares several runs in these sections; return its path."""
-    studies = [run for run in runs.values() if isinstance(run, Study)]
-    title = studies[0].title if len(runs) == len(studies) == 1 else "Runs beside each other"
-    tables = (one for section in sections for one in section.shown if isinstance(one, Table))
-    used = {column.partition("@")[0] for table in tables for column in table.columns}
-    page = Page(
-        title=title,
-        about=", ".join(runs),
-        summary=[line for study in studies for line in study.summary],
-        sections=sections,
-        settings=[
-            (f"{name}: {row}", it) for name, run in runs.items() for row, it in _settings(run)
-        ],
-        meanings=[(one.name, one.meaning) for one in METRICS if one.name in used],
-        notes=[line for study in studies for line in study.notes],
-        command=command,
-    )
-    return write_page(page, path)
-
-
-def compare_runs(runs: Mapping[str, AnyRun], *, k: int | None = None) -> tuple[Section, ...]:
-    """Sections that compare the runs by name; `k` is the cutoff for retrieval runs.
-
-    Runs are compared on the questions they share. Letters show which systems differ significantly.
-    """
-    retrieval = {name: run for name, run in runs.items() if isinstance(run, RetrievalRun)}
-    gates = {name: run for name, run in runs.items() if isinstance(run, GateRun)}
-    answers = {name: run for name, run in runs.items() if isinstance(run, AnswerRun)}
-    studies = {name: run for name, run in runs.items() if isinstance(run, Study)}
-    sections = [_retrieval_section(group, k) for group in _same_questions(retrieval)]
-    sections += [_gate_section(group) for group in _same_questions(gates)]
-    sections += [_answer_section(group) for group in _same_questions(answers)]
-    if len(studies) > 1:
-        sections.append(Section("What changed between the studies", changed_cells(studies)))
-    for name, study in studies.items():
-        sections += [
-            Section(f"{section.title} ({name})", section.shown, section.says)
-            for section in study.sections
-        ]
-    return tuple(sections)
-
-
-def _same_questions(runs: Mapping[str, _Run]) -> list[dict[str, _Run]]:
-    groups: dict[Any, dict[str, _Run]] = {}
-    for name, run in runs.items():
-        gold = run.gold if isinstance(run, AnswerRun) else None
-        groups.setdefault((run.dataset, run.question_ids, gold), {})[name] = run
-    return list(groups.values())
-
-
-def _retrieval_section(runs: Mapping[str, RetrievalRun], k: int | None) -> Section:
-    first = next(iter(runs.values()))
-    shared = sorted(set.intersection(*(set(run.ks) for run in runs.values())))
-    depth = min(run.depth for run in runs.values())
-    if k is not None and k > depth:
-        raise InputError(
-            f"k is {k}, but a run was searched only {depth} deep",
-            hint=f"pass --k {depth}, or evaluate it deeper",
-        )
-    if k is None and not shared:
-        raise InputError("the runs have no k in common", hint="choose one with --k")
-    at = k or shared[len(shared) // 2]
-    named = _system_names({name: run.names for name, run in runs.items()})
-    systems = {shown: runs[run].rankings(name) for shown, (run, name) in named.items()}
-    metrics = tuple(f"{name}@{at}" for name in ("complete", "recall", "mrr"))
-    title = f"Retrieval on {first.dataset}, k = {at}"
-    return _letter_section(title, "retriever", systems, metrics, first.seed)
-
-
-def _system_names(systems: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, str]]:
-    """Run and system by the name to show: with its run where several runs have the system."""
-    pairs = [(run, name) for run, names in systems.items() for name in names]
-    often = Counter(name for _, name in pairs)
-    return {name if often[name] == 1 else f"{name} ({run})": (run, name) for run, name in pairs}
-
-
-def _gate_section(runs: Mapping[str, GateRun]) -> Section:
-    first = next(iter(runs.values()))
-    systems: dict[str, Predictions] = {}
-    for run_name, run in runs.items():
-        suffix = f" ({run_name})" if len(runs) > 1 else ""
-        systems[f"gate {run.gate}{suffix}"] = run.predictions()
-        systems |= {f"{name}{suffix}": run.predictions(name) for name in run.baselines}
-    return _letter_section(
-        f"Gates on {first.dataset}", "predictor", systems, GATE_METRICS, first.seed
-    )
-
-
-def _answer_section(runs: Mapping[str, AnswerRun]) -> Section:
-    """The tables of `suffice evaluate answers` for all systems, and what their confidence is worth."""
-    first = next(iter(runs.values()))
-    named = _system_names({name: run.systems for name, run in runs.items()})
-    run = replace(first, systems={one: runs[of].systems[name] for one, (of, name) in named.items()})
-    files = [name for name, found in run.systems.items() if all(one.held is None for one in found)]
-    tables = [file_answers_table(_with_systems(run, [name])) for name in files]
-    if others := [name for name in run.systems if name not in files]:
-        tables += answer_tables(_with_systems(run, others))
-    if files and len(run.systems) > 1:
-        tables.append(differences_table(run, next(iter(run.systems))))
-    for name, one in runs.items():
-        if seen := one.settings.get("seen"):
-            known = f" The gate of {name} was fitted on {seen:,} of these questions."
-            tables[0] = replace(tables[0], note=tables[0].note + known)
-    return Section(f"Answers on {run.dataset}", (*tables, *_confidence(run)))
-
-
-def _with_systems(run: AnswerRun, names: Sequence[str]) -> AnswerRun:
-    return replace(run, systems={name: run.systems[name] for name in names})
-
-
-def _confidence(run: AnswerRun) -> list[Table | Figure]:
-    """How far stated confidences are true: a table, and a reliability plot for each claim."""
-    rows: list[tuple[Cell, ...]] = []
-    plots: dict[str, dict[str, Predictions]] = {}
-    for system in run.systems:
-        for whose, claim in CONFIDENCES.items():
-            found = _stated_confidence(run, system, whose)
-            if not len(found):
-                continue
-            means = (float(found.probabilities.mean()), float(found.labels.mean()))
-            figures = (interval(found, metric, seed=run.seed) for metric in GATE_METRICS)
-            rows.append((system, whose, claim, len(found), *means, *figures))
-            plots.setdefault(claim, {})[f"{system}, {whose}"] = found
-    if not rows:
-        return []
-    note = (
-        "Of the questions with a candidate answer, given or held back. Right: an exact match; "
-        f"complete: all gold documents are held. {INTERVAL_NOTE}"
-    )
-    columns = ("system", "confidence of", "that it is", "n", "stated", "true", *GATE_METRICS)
-    shown: list[Table | Figure] = [
-        Table(f"Confidence on {run.dataset}", columns, tuple(rows), note)
-    ]
-    for claim, systems in plots.items():
-        says = (
-            f"Dots of fewer than {MIN_DOT} questions are left out. On the line: as often as stated."
-        )
-        plot = reliability_lines(
-            f"Confidence that it is {claim}", systems, fewest=MIN_DOT, says=says
-        )
-        shown.append(replace(plot, across="stated confidence", axis=f"share that was {claim}"))
-    return shown
-
-
-def _stated_confidence(run: AnswerRun, system: str, whose: str) -> Predictions:
-    """The confidence of each candidate answer, and whether what it states is true."""
-    outcomes = run.outcomes(system)
-    truth = run.scores([one.candidate for one in outcomes], "em")
-    if CONFIDENCES[whose] == "complete":
-        truth = run.complete(outcomes)
-    stated = np.array([one.sure.get(whose, np.nan) for one in outcomes], dtype=np.float64)
-    has_answer = np.array([one.candidate is not None for one in outcomes], dtype=bool)
-    kept = has_answer & ~np.isnan(truth) & ~np.isnan(stated)
-    return Predictions(truth[kept], stated[kept])
-
-
-def _letter_section(
-    title: str,
-    column: str,
-    systems: Mapping[str, Rankings | Predictions],
-    metrics: Sequence[str],
-    seed: int,
-) -> Section:
-    letters = {metric: significance_letters(systems, metric, seed=seed) for metric in metrics}
-    main = metrics[0]
-    rows: list[tuple[Cell, ...]] = []
-    bars: list[Series] = []
-    for name in letters[main]:  # best first
-        figures = [interval(systems[name], metric, seed=seed) for metric in metrics]
-        marks = [letters[metric][name] for metric in metrics]
-        rows.append((name, *(cell for pair in zip(figures, marks) for cell in pair)))
-        bars.append(Series(f"{name}  {marks[0]}", (figures[0],)))
-    columns = (column, *(part for metric in metrics for part in (metric, f"{metric} differs")))
-    says = "Systems that share a letter cannot be told apart."
-    start = 0.5 if main == "auroc" else 0.0
-    figure = Bars(f"{main}: {title}", main, tuple(bars), start=start, says=says)
-    return Section(title, (Table(title, columns, tuple(rows), LETTERS_NOTE), figure))
-
-
-def changed_cells(studies: Mapping[str, Study]) -> tuple[Table, ...]:
-    """Every cell of the later studies that differs from the first study's."""
-    (base_name, base), *others = studies.items()
-    known = {table.title: table for table in base.tables}
-    note = "Only what reads differently is listed; tables and rows that one of them lacks are not."
-    found = []
-    for name, study in others:
-        rows: list[tuple[Cell, ...]] = []
-        for table in study.tables:
-            before = known.get(table.title)
-            if before is not None and before.columns == table.columns:
-                rows += _changed_rows(before, table)
-        columns = ("table", "row", "column", base_name, name)
-        found.append(Table(f"{name} beside {base_name}", columns, tuple(rows), note))
-    return tuple(found)
-
-
-def _changed_rows(before: Table, now: Table) -> list[tuple[Cell, ...]]:
-    rows: list[tuple[Cell, ...]] = []
-    for old, new in zip(before.rows, now.rows):
-        if old[0] == new[0]:
-            for column, was, now_is in zip(before.columns[1:], old[1:], new[1:]):
-                if format_cell(was) != format_cell(now_is):
-                    rows.append((before.title, str(old[0]), column, was, now_is))
-    return rows

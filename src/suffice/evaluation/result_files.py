@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.storage import readable_file
 
-__all__ = ["load_result", "result_text", "source_commit"]
+__all__ = ["load_result", "result_text", "run_settings", "source_commit"]
 
 T = TypeVar("T")
 
@@ -55,6 +55,20 @@ def load_result(
         raise DataError(
             f"{path} is a damaged {what}: {type(error).__name__}: {error}", hint=hint
         ) from error
+
+
+def run_settings(run: Any) -> list[tuple[str, str]]:
+    """The settings, files, versions and times that a run or a study stores, in words."""
+    rows = [("seed", str(run.seed))]
+    for name, value in sorted(run.settings.items()):
+        several = isinstance(value, list | tuple)
+        rows.append((name, ", ".join(map(str, value)) if several else str(value)))
+    rows += [("commit", run.commit)] if getattr(run, "commit", None) else []
+    rows += [(f"sha256 of {name}", digest) for name, digest in sorted(run.data.items())]
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(run.packages.items()))
+    rows.append(("versions", versions))
+    times = getattr(run, "timings", {}).items()
+    return rows + [(f"seconds, {name}", f"{seconds:.2f}") for name, seconds in times]
 
 
 def source_commit(package: Path | None = None) -> str | None:

@@ -5,7 +5,6 @@ Two runs with the same seed are identical except for the timings.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,11 +17,10 @@ import numpy as np
 
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion
-from suffice.errors import InputError, MissingExtraError, NotReadyError
+from suffice.errors import InputError, NotReadyError
 from suffice.evaluation.metrics import judge_rankings
 from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.retrieval_costs import CostTask, measure_cost
-from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult, check_ks, cost_from_json
+from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult, check_ks
 from suffice.evaluation.searching import (
     GIVEN,
     RetrieverSet,
@@ -40,23 +38,10 @@ from suffice.types import DocId, Document, Hit
 
 __all__ = [
     "RetrievalSettings",
-    "benchmark_retrievers",
     "compare_retrievers",
     "evaluate_retrieval",
 ]
 
-# What "all" stands for: our retrievers and common ones, on the same files.
-ALL = "all"
-ALL_SYSTEMS = (
-    "bm25",
-    "dense",
-    "dense:bge-small-en-v1.5",
-    "dense:all-mpnet-base-v2",
-    "hybrid",
-    "ppr",
-    "bridge",
-    "bridge-quality:bge-small-en-v1.5",
-)
 _FIRST_DEPTH, _MOST_DEPTH = 4, 16  # chunks searched per wanted parent, first and at most
 Parents = Mapping[DocId, DocId] | Callable[[DocId], DocId]
 
@@ -65,7 +50,7 @@ Parents = Mapping[DocId, DocId] | Callable[[DocId], DocId]
 class RetrievalSettings:
     """The settings: which retrievers, at which cut-offs, over which vectors and chunks."""
 
-    retrievers: tuple[str, ...]  # or RETRIEVER:ENCODER; "all": ours and the common ones
+    retrievers: tuple[str, ...]  # or RETRIEVER:ENCODER
     ks: tuple[int, ...] = (2, 4, 8)
     encoder: str = "wordllama"  # for a library its own, "" if it has no vectors
     chunk_tokens: int = 0  # 0: whole documents
@@ -89,9 +74,9 @@ def compare_retrievers(
     searched. `data` has the hashes of the input files and is stored in the run. `job_runner` runs
     the work.
     """
-    systems, not_run = _choose_systems(settings, own_vectors=store is not None)
-    questions = _questions(dataset, settings, systems)
-    groups: dict[str, list[_System]] = {}
+    systems = choose_systems(settings, own_vectors=store is not None)
+    questions = load_questions(dataset, settings, searched=bool(systems))
+    groups: dict[str, list[System]] = {}
     for system in systems:
         groups.setdefault(system.encoder, []).append(system)
     runs = []
@@ -99,7 +84,7 @@ def compare_retrievers(
         factories = retriever_factories(one.retriever for one in group)
         encoder, searched = encoder_for(factories, encoder_name), store
         if searched is None:
-            documents = _documents(dataset, settings) if factories else ()
+            documents = load_documents(dataset, settings) if factories else ()
             searched = index_documents(
                 documents, encoder, progress, encoder_name=encoder_name, job_runner=job_runner
             )
@@ -112,102 +97,16 @@ def compare_retrievers(
             parents=parents or None,
             progress=progress,
             seed=settings.seed,
-            settings={**_chosen(settings), "documents": len(searched)},
+            settings={**chosen_settings(settings), "documents": len(searched)},
             data=data,
             job_runner=job_runner or run_in_process,
         )
         runs.append(_renamed(run, {one.retriever: one.name for one in group}))
-    return replace(_join_runs(runs, [one.name for one in systems]), not_run=not_run)
-
-
-def benchmark_retrievers(
-    dataset: Dataset,
-    settings: RetrievalSettings,
-    *,
-    data: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
-    job_runner: JobRunner = run_in_process,
-) -> RetrievalRun:
-    """Like `compare_retrievers`, with the cost of each system: indexing time, latency, memory.
-
-    Each system runs in its own process, one question at a time. `job_runner` starts them from this
-    process; with a checkpoint, an interrupted run resumes after the last finished system.
-    """
-    systems, not_run = _choose_systems(settings)
-    if not systems:
-        reasons = "; ".join(not_run.values()) or "hits that came with the questions cost nothing"
-        raise InputError(f"there is nothing to measure: {reasons}", hint="name bm25, for example")
-    questions = _questions(dataset, settings, systems)
-    texts = [one.question.text for one in questions]
-    documents = list(_documents(dataset, settings))
-    if not texts or not documents:
-        lacking = "documents" if texts else "questions"
-        raise InputError(f"{dataset.name!r} has no {lacking}", hint=f"check its file of {lacking}")
-    ids, cutoffs = [one.question.question_id for one in questions], check_ks(settings.ks)
-    parents = {one.doc_id: one.parent for one in documents if one.parent}
-    search = partial(_search_alone, parents=parents or None, depth=max(cutoffs))
-    tasks = {}
-    for one in systems:
-        factory = RETRIEVERS.get(one.retriever)
-        encoder = ENCODERS.get(one.encoder) if takes_encoder(factory) else None
-        tasks[one.name] = CostTask(one.name, factory, encoder, documents, texts, search)
-    _check_questions(ids, tasks, given=False, batch=1)
-    key = hashlib.sha256(repr((documents, texts, cutoffs, settings.encoder)).encode()).hexdigest()
-    job = Job("measuring", _measure_block, (tasks, progress), key=key)
-    results, costs, timings = [], {}, {}
-    for one, result in zip(systems, job_runner(job, [[one.name] for one in systems])):
-        found = [_RankedIds(*row) for row in result["found"]]
-        costs[one.name] = cost_from_json(result)
-        timings[one.name] = sum(costs[one.name].latency_ms) / 1e3
-        results.append(_system_result(one.name, questions, found, max(cutoffs)))
-    return RetrievalRun(
-        dataset=dataset.name,
-        ks=cutoffs,
-        question_ids=tuple(ids),
-        kinds=tuple(one.gold.kind for one in questions),
-        gold=tuple(len(set(one.gold.doc_ids)) for one in questions),
-        systems=tuple(results),
-        seed=settings.seed,
-        settings={
-            "batch": 1,
-            "folded": bool(parents),
-            **_chosen(settings),
-            "documents": len(documents),
-        },
-        data=dict(data or {}),
-        packages=package_versions(),
-        commit=source_commit(),
-        timings=timings,
-        costs=costs,
-        not_run=not_run,
-    )
-
-
-def _measure_block(
-    block: Sequence[str], shared: tuple[Mapping[str, CostTask], Progress | None]
-) -> dict[str, Any]:
-    tasks, progress = shared
-    found, cost = measure_cost(tasks[block[0]], progress)
-    return {"found": found, **asdict(cost)}
-
-
-def _search_alone(
-    retriever: Retriever, text: str, *, parents: Parents | None, depth: int
-) -> list[Any]:
-    """A row of `_RankedIds` for one question."""
-    fold, deepen = _parent_of(parents), parents is not None
-    try:
-        (hits,) = _search_folded(retriever, [text], depth, fold, deepen=deepen)
-    except (NotReadyError, MissingExtraError):
-        raise  # an error of the system, not of the question
-    except Exception as error:  # noqa: BLE001 - recorded, not fatal
-        return [[], None, f"{type(error).__name__}: {error}"]
-    one = _RankedIds.of(hits)
-    return [one.doc_ids, one.top_score, None]
+    return _join_runs(runs, [one.name for one in systems])
 
 
 @dataclass(frozen=True, slots=True)
-class _System:
+class System:
     """A retriever over the vectors of an encoder, named RETRIEVER or RETRIEVER:ENCODER."""
 
     name: str
@@ -215,31 +114,19 @@ class _System:
     encoder: str
 
 
-def _choose_systems(
-    settings: RetrievalSettings, *, own_vectors: bool = False
-) -> tuple[list[_System], dict[str, str]]:
-    """The systems to search with, and those of "all" that cannot run here, with what to do."""
+def choose_systems(settings: RetrievalSettings, *, own_vectors: bool = False) -> list[System]:
+    """The systems to search with; InputError or NotReadyError if one cannot run here."""
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
-    names = [name for name in settings.retrievers if name not in (ALL, GIVEN)]
-    systems = {name: _parse_system(name, settings.encoder) for name in names}
-    not_run: dict[str, str] = {}
-    for system in systems.values():
-        _check_system(system, own_vectors)
-    for name in ALL_SYSTEMS if ALL in settings.retrievers else ():
-        system = _parse_system(name, settings.encoder)
-        try:
-            _check_system(system, own_vectors)
-            encoder_for(retriever_factories([system.retriever]), system.encoder)
-        except (InputError, NotReadyError, MissingExtraError) as error:
-            not_run[name] = f"{error}: {error.hint}" if error.hint else str(error)
-        else:
-            systems.setdefault(name, system)
-    unlike = {(one.retriever, one.encoder): one for one in reversed(systems.values())}
-    return [one for one in systems.values() if one in unlike.values()], not_run
+    names = [name for name in settings.retrievers if name != GIVEN]
+    systems = [parse_system(name, settings.encoder) for name in names]
+    for system in systems:
+        check_system(system, own_vectors=own_vectors)
+    first = {(one.retriever, one.encoder): one for one in reversed(systems)}
+    return [one for one in dict.fromkeys(systems) if one in first.values()]
 
 
-def _check_system(system: _System, own_vectors: bool) -> None:
+def check_system(system: System, *, own_vectors: bool = False) -> None:
     """Fail before the work if a system cannot run."""
     name, alone = system.name, f"name {system.retriever} alone"
     if not takes_encoder(RETRIEVERS.get(system.retriever)):
@@ -254,19 +141,19 @@ def _check_system(system: _System, own_vectors: bool) -> None:
         ENCODERS.get(system.encoder)
 
 
-def _parse_system(name: str, encoder: str) -> _System:
+def parse_system(name: str, encoder: str) -> System:
     retriever, colon, own = name.partition(":")
     if colon and not own:
         hint = "for example dense:bge-small-en-v1.5"
         raise InputError(f"{name!r} names no encoder after the colon", hint=hint)
-    return _System(name, retriever, own or encoder)
+    return System(name, retriever, own or encoder)
 
 
-def _questions(
-    dataset: Dataset, settings: RetrievalSettings, systems: Sequence[_System]
+def load_questions(
+    dataset: Dataset, settings: RetrievalSettings, *, searched: bool
 ) -> list[GoldQuestion]:
     questions = list(islice(dataset.questions(), settings.limit))
-    if not systems and any(one.hits is None for one in questions):
+    if not searched and any(one.hits is None for one in questions):
         raise InputError(
             f"not every question of {dataset.name!r} comes with hits",
             hint="name a retriever, like bm25",
@@ -274,14 +161,14 @@ def _questions(
     return questions
 
 
-def _documents(dataset: Dataset, settings: RetrievalSettings) -> Iterable[Document]:
+def load_documents(dataset: Dataset, settings: RetrievalSettings) -> Iterable[Document]:
     if not settings.chunk_tokens:
         return dataset.documents()
     sizes = {"tokens": settings.chunk_tokens, "overlap": settings.chunk_overlap}
     return chunk_documents(dataset.documents(), **sizes)
 
 
-def _chosen(settings: RetrievalSettings) -> dict[str, Any]:
+def chosen_settings(settings: RetrievalSettings) -> dict[str, Any]:
     return {name: value for name, value in asdict(settings).items() if name != "seed"}
 
 
@@ -323,16 +210,16 @@ def evaluate_retrieval(
     questions, cutoffs = list(questions), check_ks(ks)
     ids = [one.question.question_id for one in questions]
     given = all(one.hits is not None for one in questions)
-    _check_questions(ids, retrievers, given=given, batch=batch)
-    fold = _parent_of(parents)
+    check_questions(ids, retrievers, given=given, batch=batch)
+    fold = parent_of(parents)
     systems: list[SystemResult] = []
     if given:
-        ranked = [_RankedIds.of(_fold_hits(one.hits or (), fold)) for one in questions]
-        systems.append(_system_result(GIVEN, questions, ranked, max(cutoffs)))
+        ranked = [RankedIds.of(_fold_hits(one.hits or (), fold)) for one in questions]
+        systems.append(system_result(GIVEN, questions, ranked, max(cutoffs)))
     search = partial(_search_block, depth=max(cutoffs))
     found = _search_all(retrievers, questions, parents, search, batch, job_runner, progress)
     for name in retrievers:
-        systems.append(_system_result(name, questions, found[name], max(cutoffs)))
+        systems.append(system_result(name, questions, found[name], max(cutoffs)))
     return RetrievalRun(
         dataset=dataset,
         ks=cutoffs,
@@ -349,7 +236,7 @@ def evaluate_retrieval(
     )
 
 
-def _check_questions(
+def check_questions(
     ids: Sequence[str], retrievers: Collection[str], *, given: bool, batch: int
 ) -> None:
     if not ids:
@@ -373,7 +260,7 @@ def _check_questions(
         )
 
 
-def _parent_of(parents: Parents | None) -> Callable[[DocId], DocId]:
+def parent_of(parents: Parents | None) -> Callable[[DocId], DocId]:
     if parents is None:
         return lambda doc_id: doc_id
     if callable(parents):
@@ -403,7 +290,7 @@ class _Query:
 
 
 @dataclass(frozen=True, slots=True)
-class _RankedIds:
+class RankedIds:
     """A retriever's result: ranked ids and the best score, or the error; and the seconds."""
 
     doc_ids: list[DocId]
@@ -412,7 +299,7 @@ class _RankedIds:
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, hits: Sequence[Hit]) -> _RankedIds:
+    def of(cls, hits: Sequence[Hit]) -> RankedIds:
         if not hits:
             return cls([], -math.inf)
         top = hits[0].score
@@ -428,7 +315,7 @@ def _search_all(
     batch: int,
     job_runner: JobRunner,
     progress: Progress | None,
-) -> dict[str, list[_RankedIds]]:
+) -> dict[str, list[RankedIds]]:
     """For each retriever its results for each question, in blocks of `batch` questions."""
     texts = [(one.question.question_id, one.question.text) for one in questions]
     blocks = (
@@ -439,10 +326,10 @@ def _search_all(
     portable = isinstance(retrievers, RetrieverSet) and job_runner is not run_in_process
     key = (f"{retrievers.key} {search.keywords['depth']}") if portable else ""  # type: ignore[attr-defined]
     results = job_runner(Job("searching", search, (retrievers, parents), key=key), blocks)
-    found: dict[str, list[_RankedIds]] = {name: [] for name in retrievers}
+    found: dict[str, list[RankedIds]] = {name: [] for name in retrievers}
     for name in retrievers:
         while len(found[name]) < len(questions):
-            found[name] += [_RankedIds(*row) for row in next(results)]
+            found[name] += [RankedIds(*row) for row in next(results)]
             if progress is not None:
                 progress(name, len(found[name]), len(questions))
     return found
@@ -454,19 +341,19 @@ def _search_block(
     *,
     depth: int,
 ) -> list[list[Any]]:
-    """Rows of `_RankedIds`: searched together, or one by one if the block fails."""
+    """Rows of `RankedIds`: searched together, or one by one if the block fails."""
     retrievers, parents = shared
-    retriever, fold = retrievers[block[0].name], _parent_of(parents)
+    retriever, fold = retrievers[block[0].name], parent_of(parents)
 
-    def search(texts: Sequence[str]) -> list[_RankedIds]:
-        hits = _search_folded(retriever, texts, depth, fold, deepen=parents is not None)
-        return [_RankedIds.of(one) for one in hits]
+    def search(texts: Sequence[str]) -> list[RankedIds]:
+        hits = search_folded(retriever, texts, depth, fold, deepen=parents is not None)
+        return [RankedIds.of(one) for one in hits]
 
-    def search_alone(text: str) -> _RankedIds:
+    def search_alone(text: str) -> RankedIds:
         try:
             return search([text])[0]
         except Exception as error:  # noqa: BLE001 - recorded, not fatal
-            return _RankedIds([], None, f"{type(error).__name__}: {error}")
+            return RankedIds([], None, f"{type(error).__name__}: {error}")
 
     started = time.perf_counter()
     try:
@@ -477,7 +364,7 @@ def _search_block(
     return [[one.doc_ids, one.top_score, one.error, seconds] for one in found]
 
 
-def _search_folded(
+def search_folded(
     retriever: Retriever,
     texts: Sequence[str],
     depth: int,
@@ -506,8 +393,8 @@ def _search_folded(
     return folded
 
 
-def _system_result(
-    name: str, questions: Sequence[GoldQuestion], found: Sequence[_RankedIds], depth: int
+def system_result(
+    name: str, questions: Sequence[GoldQuestion], found: Sequence[RankedIds], depth: int
 ) -> SystemResult:
     gold = [one.gold.doc_ids for one in questions]
     rankings = judge_rankings([one.doc_ids for one in found], gold, depth=depth)

@@ -1,4 +1,4 @@
-"""A run of retrievers as one document, and its tables and figures.
+"""A run of retrievers as one document, and its tables, plots and page.
 
 A run stores, for each system and question, the ranks of the gold. Every table, interval, comparison
 and plot is computed from it without searching again.
@@ -8,27 +8,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from suffice.errors import InputError, did_you_mean
-from suffice.evaluation.figures import Bars, Curves, Point, Points, Series
-from suffice.evaluation.metrics import Rankings, ranking_metric, score
-from suffice.evaluation.result_files import load_result, result_text
-from suffice.evaluation.retrieval_costs import SystemCost, cost_record, latency_quantile
+from suffice.evaluation.metrics import RANKING, Rankings, ranking_metric, score
+from suffice.evaluation.report import (
+    Bars,
+    Cell,
+    Line,
+    Lines,
+    Page,
+    Plot,
+    Section,
+    Series,
+    Table,
+    format_cell,
+)
+from suffice.evaluation.result_files import load_result, result_text, run_settings
 from suffice.evaluation.significance import Interval, compare, interval
-from suffice.evaluation.tables import Cell, Table
-from suffice.registry import Registry
 from suffice.storage import write_atomically
 
 __all__ = [
     "RetrievalRun",
     "SystemResult",
     "check_ks",
-    "cost_from_json",
+    "retrieval_page",
     "retrieval_summary",
     "retrieval_table",
     "retrieval_tables",
@@ -38,8 +46,6 @@ VERSION = 1
 MAX_DEPTH = 100_000  # hits per question in a run: its tables have a column for each
 FIGURES = ("recall", "complete", "precision", "ndcg", "mrr", "map", "hits")
 DEFAULT_METRICS = ("recall", "complete", "ndcg", "mrr")
-# Plug-ins `tables.DATASET`: (run, narrow) -> tables that compare a run with published figures.
-PUBLISHED_TABLES: Registry[list[Table]] = Registry("tables")
 
 
 @dataclass(frozen=True)
@@ -68,8 +74,6 @@ class RetrievalRun:
     packages: Mapping[str, str] = field(default_factory=dict)
     commit: str | None = None
     timings: Mapping[str, float] = field(default_factory=dict)  # system -> search time in seconds
-    costs: Mapping[str, SystemCost] = field(default_factory=dict)  # if measured
-    not_run: Mapping[str, str] = field(default_factory=dict)  # system -> why, and what to install
 
     @property
     def depth(self) -> int:
@@ -130,10 +134,6 @@ class RetrievalRun:
             "systems": systems,
             "timings": dict(self.timings) if timings else {},
         }
-        if self.costs and timings:
-            document["costs"] = {name: asdict(cost) for name, cost in self.costs.items()}
-        if self.not_run:
-            document["not_run"] = dict(self.not_run)
         return result_text(document)
 
     def save(self, path: Path) -> Path:
@@ -163,8 +163,6 @@ def _run_from_json(document: Mapping[str, Any]) -> RetrievalRun:
         packages=dict(document["packages"]),
         commit=document["commit"],
         timings=dict(document["timings"]),
-        costs={name: cost_from_json(one) for name, one in dict(document.get("costs", {})).items()},
-        not_run=dict(document.get("not_run", {})),
     )
     lengths = {len(run.question_ids), len(run.kinds), len(run.gold)}
     lengths |= {len(one) for system in run.systems for one in (system.ranks, system.top_scores)}
@@ -188,17 +186,6 @@ def _system_from_json(record: Mapping[str, Any]) -> SystemResult:
     )
 
 
-def cost_from_json(record: Mapping[str, Any]) -> SystemCost:
-    peak = record["peak_mb"]
-    return SystemCost(
-        index_s=float(record["index_s"]),
-        index_cpu_s=float(record["index_cpu_s"]),
-        peak_mb=None if peak is None else float(peak),
-        latency_ms=tuple(map(float, record["latency_ms"])),
-        cpu_ms=tuple(map(float, record["cpu_ms"])),
-    )
-
-
 def check_ks(ks: Sequence[int]) -> tuple[int, ...]:
     def whole(k: Any) -> bool:
         return isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= MAX_DEPTH
@@ -215,68 +202,8 @@ def check_ks(ks: Sequence[int]) -> tuple[int, ...]:
 
 
 def retrieval_tables(run: RetrievalRun) -> list[Table]:
-    """All figures (with published ones if known), by kind, and paired comparisons."""
-    tables = published_tables(run) or [retrieval_table(run, intervals=True)]
-    return tables + cost_tables(run) + detail_tables(run)
-
-
-def cost_tables(run: RetrievalRun) -> list[Table]:
-    """Quality and cost of each system, and systems that were not run; empty without costs."""
-    if not run.costs and not run.not_run:
-        return []
-    k, rows = run.middle_k, list[tuple[Cell, ...]]()
-    for name in run.names:
-        rankings, cost = run.rankings(name), run.costs.get(name)
-        metrics = (f"recall@{k}", f"complete@{k}")
-        figures = [interval(rankings, metric, seed=run.seed) for metric in metrics]
-        rows.append((name, *figures, *_cost_cells(cost)))
-    rows += [(name, None, None, *_cost_cells(None)) for name in run.not_run]
-    parts = [_run_note(run, intervals=True)]
-    if run.costs:
-        parts.append(
-            f"{run.settings.get('documents', 0):,} documents. Time of one question at a time, "
-            f"{run.depth} hits, on the wall and (cpu, the median) of the processor. Index: from "
-            "the documents to the first answer, without loading the encoder. MB: peak of a process "
-            "with only this system."
-        )
-    parts += [f"Not run: {name}: {why}." for name, why in run.not_run.items()]
-    times = ("p50 ms", "p95 ms", "cpu ms", "index s", "index cpu s", "MB")
-    columns = ("retriever", f"recall@{k}", f"complete@{k}", *times)
-    title = f"What retrievers find and cost on {run.dataset}"
-    return [Table(title, columns, tuple(rows), " ".join(parts))]
-
-
-def _cost_cells(cost: SystemCost | None) -> list[str | None]:
-    if cost is None:
-        return [None] * 6
-    quantiles = ((cost.latency_ms, 0.5), (cost.latency_ms, 0.95), (cost.cpu_ms, 0.5))
-    cells: list[str | None] = []
-    for times, share in quantiles:
-        found = latency_quantile(times, share)
-        bounds = "" if found.low is None else f" [{found.low:,.1f}, {found.high:,.1f}]"
-        cells.append(f"{found.value:,.1f}{bounds}")
-    peak = None if cost.peak_mb is None else f"{cost.peak_mb:,.0f}"
-    return [*cells, f"{cost.index_s:,.1f}", f"{cost.index_cpu_s:,.1f}", peak]
-
-
-def cost_figure(run: RetrievalRun) -> Points | Bars:
-    """Complete recall over the median latency of each system; without costs, as bars."""
-    metric = f"complete@{run.middle_k}"
-    if not run.costs:
-        return metric_bars(run, metric)
-    points = []
-    for name, cost in run.costs.items():
-        y = interval(run.rankings(name), metric, seed=run.seed)
-        points.append(Point(name, latency_quantile(cost.latency_ms, 0.5), y))
-    title = f"{metric} and latency on {run.dataset}"
-    return Points(title, "milliseconds a question (median, logarithmic)", metric, tuple(points))
-
-
-def published_tables(run: RetrievalRun, *, narrow: bool = False) -> list[Table]:
-    """The run compared with published figures, if a plug-in has them for its data set."""
-    if run.dataset not in PUBLISHED_TABLES.names():
-        return []
-    return PUBLISHED_TABLES.get(run.dataset)(run, narrow=narrow)
+    """All figures, by kind, and paired comparisons."""
+    return [retrieval_table(run, intervals=True), *detail_tables(run)]
 
 
 def detail_tables(run: RetrievalRun, *, intervals: bool = False) -> list[Table]:
@@ -316,7 +243,7 @@ def retrieval_table(
             rows.append((system, k, *cells))
     columns = ("retriever", "k", *metrics)
     title = title or f"Retrieval on {run.dataset}"
-    return Table(title, columns, tuple(rows), _run_note(run, intervals))
+    return Table(title, columns, tuple(rows), run_note(run, intervals))
 
 
 def kind_table(run: RetrievalRun, metric: str, *, intervals: bool = False) -> Table:
@@ -330,7 +257,7 @@ def kind_table(run: RetrievalRun, metric: str, *, intervals: bool = False) -> Ta
             rows.append((system, *(score(part, metric) for part in parts)))
     counts = [f"{kind} (n={run.kinds.count(kind):,})" for kind in run.known_kinds]
     title = f"{metric} by kind of question on {run.dataset}"
-    return Table(title, ("retriever", *counts), tuple(rows), _run_note(run, intervals))
+    return Table(title, ("retriever", *counts), tuple(rows), run_note(run, intervals))
 
 
 def comparison_table(run: RetrievalRun, metric: str, *, against: str | None = None) -> Table:
@@ -350,7 +277,7 @@ def comparison_table(run: RetrievalRun, metric: str, *, against: str | None = No
     return Table(title, ("retriever", "difference", "p"), tuple(rows), note)
 
 
-def _run_note(run: RetrievalRun, intervals: bool) -> str:
+def run_note(run: RetrievalRun, intervals: bool) -> str:
     nulls = sum(not gold for gold in run.gold)
     without = f" and {nulls:,} null questions" if nulls else ""
     parts = [f"n = {len(run.gold) - nulls:,} questions{without}."]
@@ -371,15 +298,15 @@ def metric_bars(run: RetrievalRun, metric: str) -> Bars:
     return Bars(f"{metric} on {run.dataset}", metric, bars)
 
 
-def depth_curves(run: RetrievalRun, metric: str, *, ks: Sequence[int] | None = None) -> Curves:
-    """A metric without its k, at the run's own cutoffs or at `ks`."""
-    points, lines = tuple(ks or run.ks), []
+def depth_lines(run: RetrievalRun, metric: str) -> Lines:
+    """A metric without its k, at the run's cutoffs."""
+    lines = []
     for name in run.names:
         rankings = run.rankings(name)
-        values = (interval(rankings, f"{metric}@{k}", seed=run.seed) for k in points)
-        lines.append(Series(name, tuple(values)))
+        values = tuple(score(rankings, f"{metric}@{k}") or 0.0 for k in run.ks)
+        lines.append(Line(name, run.ks, values))
     title, across = f"{metric}@k on {run.dataset}", "k (hits read)"
-    return Curves(title, across, f"{metric}@k", points, tuple(lines))
+    return Lines(title, across, f"{metric}@k", tuple(lines), reach=run.depth)
 
 
 def retrieval_summary(run: RetrievalRun) -> dict[str, Any]:
@@ -401,6 +328,79 @@ def retrieval_summary(run: RetrievalRun) -> dict[str, Any]:
         "retrievers": figures,
         "failed": {system.name: dict(system.errors) for system in run.systems if system.errors},
         "seconds": dict(run.timings),
-        "costs": {name: cost_record(cost) for name, cost in run.costs.items()},
-        "not_run": dict(run.not_run),
     }
+
+
+# ------------------------------------------------------------------------------------ the page
+
+
+def retrieval_page(run: RetrievalRun, *, command: str = "") -> Page:
+    """The report of a run; `command` reproduces it."""
+    nulls = sum(not gold for gold in run.gold)
+    without = f", {nulls:,} without" if nulls else ""
+    counts = f"{len(run.gold) - nulls:,} questions with gold documents{without}"
+    failed = []
+    for name, errors in ((one.name, one.errors) for one in run.systems):
+        if errors:
+            question, error = next(iter(errors.items()))
+            many = f"{len(errors):,} questions failed and count"
+            many = many if len(errors) > 1 else "1 question failed and counts"
+            failed.append(f"{name}: {many} as nothing found. The first is {question}: {error}")
+    return Page(
+        title=f"Retrieval on {run.dataset}",
+        about=f"{counts}; {', '.join(run.names)}; k = {', '.join(map(str, run.ks))}",
+        summary=_summary(run, run.middle_k),
+        sections=(
+            Section("Figures", _figures(run, run.middle_k)),
+            Section(
+                "Tables",
+                (retrieval_table(run, intervals=True), *detail_tables(run, intervals=True)),
+            ),
+        ),
+        settings=[
+            ("data set", run.dataset),
+            ("questions", f"{len(run.gold):,}"),
+            *run_settings(run),
+        ],
+        meanings=[(one.name, one.meaning) for one in RANKING if one.name in DEFAULT_METRICS],
+        failed=failed,
+        command=command,
+    )
+
+
+def _figures(run: RetrievalRun, middle: int) -> tuple[Plot, ...]:
+    says = f"Share of questions whose gold is all among the first {middle} hits."
+    figures: list[Plot] = [replace(metric_bars(run, f"complete@{middle}"), says=says)]
+    if len(run.ks) > 1:
+        says = "Share of the gold documents found as more hits are read."
+        figures.append(replace(depth_lines(run, "recall"), says=says))
+        says = "Share of questions with all gold documents found as more hits are read."
+        figures.append(replace(depth_lines(run, "complete"), says=says))
+    return tuple(figures)
+
+
+def _summary(run: RetrievalRun, k: int) -> list[str]:
+    """The results in plain words."""
+    metric = f"complete@{k}"
+    values = {name: score(run.rankings(name), metric) for name in run.names}
+    known = {name: value for name, value in values.items() if value is not None}
+    if not known:
+        return [
+            "No question of this run has gold documents, "
+            "so nothing can be said about what was found."
+        ]
+    best = max(known, key=lambda name: known[name])
+    share = score(run.rankings(best), f"recall@{k}") or 0.0
+    lines = [
+        f"Among the first {k} hits, {best} holds every document that is needed for "
+        f"{known[best]:.0%} of the questions. On average it holds {share:.0%} of the documents "
+        "that a question needs."
+    ]
+    others = [name for name in known if name != best]
+    if others:
+        second = max(others, key=lambda name: known[name])
+        gap = compare(run.rankings(best), run.rankings(second), metric, seed=run.seed)
+        above = gap.low is not None and gap.low > 0
+        sure = "that is more than chance explains" if above else "chance can explain that"
+        lines.append(f"It stands {format_cell(gap)} above {second}, the next best; {sure}.")
+    return lines

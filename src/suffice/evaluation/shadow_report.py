@@ -16,11 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from suffice.errors import InputError
-from suffice.evaluation.figures import Bars, Curves, Figure, Series
-from suffice.evaluation.report import Page
+from suffice.evaluation.report import Bars, Cell, Line, Lines, Page, Plot, Section, Series, Table
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.study import Section
-from suffice.evaluation.tables import Cell, Table
 from suffice.evaluation.verdict_log import JudgedTotal, LogContents, LoggedVerdict, Outcome
 from suffice.gate.drift import MIN_QUESTIONS, share_changed
 from suffice.storage import write_atomically
@@ -346,7 +343,7 @@ def shadow_page(summary: ShadowSummary, name: str, steps: Sequence[str], *, comm
     )
     overview = Table("Actions", ("action", "meaning", "verdicts", "share"), rows)
     missing = Table("Most often missing", ("name", "verdicts"), tuple(summary.missing.items()))
-    shown: list[Table | Figure] = [overview, _p_figure(summary)]
+    shown: list[Table | Plot] = [overview, _p_figure(summary)]
     sections = [Section("What it says", tuple(shown))]
     if summary.periods:
         sections.append(Section("Over time", (_time_figure(summary),), " ".join(summary.drift)))
@@ -369,7 +366,7 @@ def shadow_page(summary: ShadowSummary, name: str, steps: Sequence[str], *, comm
     )
 
 
-def _p_figure(summary: ShadowSummary) -> Figure:
+def _p_figure(summary: ShadowSummary) -> Plot:
     whole = summary.questions
 
     def shares(bar: Mapping[str, Any]) -> tuple[Interval, ...]:
@@ -385,17 +382,18 @@ def _p_figure(summary: ShadowSummary) -> Figure:
     return Bars("p_complete of all verdicts", "share of verdicts", bars, groups, says=says)
 
 
-def _time_figure(summary: ShadowSummary) -> Figure:
+def _time_figure(summary: ShadowSummary) -> Plot:
     periods = summary.periods
+    across = tuple(float(at) for at in range(1, len(periods) + 1))
 
-    def line(name: str, value: Callable[[Period], float]) -> Series:
-        return Series(name, tuple(Interval(value(one), None, None) for one in periods))
+    def line(name: str, value: Callable[[Period], float]) -> Line:
+        return Line(name, across, tuple(map(value, periods)))
 
     lines = [line(str(action), _share_of(str(action))) for action in Action]
     lines.append(line("low familiarity", lambda one: one.low_familiarity))
     says = f"Parts of {periods[0].questions:,} verdicts, in order of time."
-    across = tuple(range(1, len(periods) + 1))
-    return Curves("Actions over time", "part of the log", "share", across, tuple(lines), says)
+    axes = ("part of the log", "share")
+    return Lines("Actions over time", *axes, tuple(lines), says=says, reach=len(periods))
 
 
 def _share_of(action: str) -> Callable[[Period], float]:

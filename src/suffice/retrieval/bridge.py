@@ -60,7 +60,7 @@ KIND, VERSION, MODEL = "bridge-ranker", 1, "ranker.onnx"
 SHIPPED = Path(__file__).parent.parent / "models" / "bridge-fast"
 SHIPPED_UNTITLED = SHIPPED.with_name("bridge-untitled")
 RETRAIN = "python -m suffice_research.training.bridge"
-REFIT = "fit it again: suffice fit --bridge … --out {path}"
+REFIT = "fit it again: suffice fit-ranker … --out {path}"
 
 EXPANDED = 6  # candidates whose links are added to the pool at the start
 OUT = 24  # documents named by a candidate, at most

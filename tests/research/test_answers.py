@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from suffice.cli.app import app
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation.answers import AnswerRun, file_answers_table, judge_answers, read_answers
 from suffice.evaluation.metrics import exact_match, gold_contained, token_f1, word_overlap
 from suffice.storage import BadRecords
 from suffice.types import Question
+from suffice_research.answers import AnswerRun, file_answers_table, judge_answers, read_answers
 
 
 @pytest.mark.parametrize(

@@ -14,30 +14,35 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.evaluation.figures import (
-    Arrow,
+from suffice.evaluation.gate_runs import reliability_lines
+from suffice.evaluation.heatmap import Heatmap
+from suffice.evaluation.metrics import Predictions
+from suffice.evaluation.report import (
     Bars,
+    Line,
+    Lines,
+    Section,
+    Series,
+    Table,
+    draw_plot,
+    format_cell,
+    page_html,
+)
+from suffice.evaluation.significance import Difference, Interval
+from suffice_research.curves import risk_lines, roc_lines
+from suffice_research.figures import (
+    Arrow,
     Box,
     Curves,
     Diagram,
-    Heatmap,
-    Line,
-    Lines,
     Point,
     Points,
-    Series,
-    draw_figure,
     figure_from_json,
     figure_json,
 )
-from suffice.evaluation.gate_runs import reliability_lines
-from suffice.evaluation.metrics import Predictions
-from suffice.evaluation.report import page_html, study_page, study_report
-from suffice.evaluation.significance import Difference, Interval
-from suffice.evaluation.study import STUDIES, Section, Study, open_study
-from suffice.evaluation.tables import SignedNumber, Table, WithPublished, format_cell
-from suffice.registry import Registry
-from suffice_research.curves import risk_lines, roc_lines
+from suffice_research.published_cells import SignedNumber, WithPublished
+from suffice_research.run_sections import study_page, study_report
+from suffice_research.study import STUDIES, Study
 
 HOSTILE = "<script>alert('x')</script> & $\\frac{1}$ --> \"q\""
 HALF = Interval(0.5, 0.4, 0.6)
@@ -169,9 +174,9 @@ def test_a_measured_figure_with_interval_says_how_far_the_paper_is():
 def test_every_kind_of_figure_comes_back_from_json_and_is_drawn_the_same_twice(figure):
     assert figure_from_json(json.loads(json.dumps(figure_json(figure)))) == figure
     ElementTree.fromstring(
-        draw_figure(figure)
+        draw_plot(figure)
     )  # our own drawing: well formed, whatever the names were
-    assert draw_figure(figure) == draw_figure(figure)
+    assert draw_plot(figure) == draw_plot(figure)
 
 
 def test_a_diagram_whose_arrow_leads_nowhere_is_refused():
@@ -187,7 +192,7 @@ def test_figures_without_anything_in_them_can_be_drawn():
         Diagram("empty", ()),
         Bars("empty", "x", (), ("a", "b")),
     ):
-        ElementTree.fromstring(draw_figure(figure))
+        ElementTree.fromstring(draw_plot(figure))
 
 
 SOME = {"gate": Predictions([1, 1, 0, 0], [0.9, 0.6, 0.6, 0.1])}
@@ -261,9 +266,3 @@ def test_a_study_whose_report_was_not_written_does_not_count_as_done(
     (tmp_path / "report.html").rmdir()
     assert CliRunner().invoke(app, words).exit_code == 0
     assert sorted(one.name for one in tmp_path.iterdir()) == ["report.html", "study.json"]
-
-
-def test_without_the_research_package_the_error_says_how_to_install_it() -> None:
-    with pytest.raises(NotReadyError) as caught:
-        open_study(Registry("no-such-kind"), "magaf")
-    assert "pip install ./research" in caught.value.hint

@@ -39,7 +39,6 @@ from suffice.answering.step import EvidenceCache, ModelReader
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.errors import DataError, InputError, ModelError, NotReadyError, did_you_mean
-from suffice.evaluation.answers import AnswerOutcome, AnswerRun, make_answer_run
 from suffice.evaluation.gate_evaluation import (
     FITTED,
     PolicyChoice,
@@ -73,6 +72,7 @@ from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
 from suffice.retrieval.memory import MemoryStore
 from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action, DocId, Document, Estimate, Hit, Step, Trace, Verdict
+from suffice_research.answers import AnswerOutcome, AnswerRun, make_answer_run
 
 if TYPE_CHECKING:
     from suffice.gate.gate import Gate

@@ -2,7 +2,7 @@
 
 The document records the settings, the seed, the files and the results, in sections of tables and
 figures (numbers, not images). Two studies with the same seed are identical except for the timings.
-`evaluation.report.study_report` renders one as a page.
+`suffice_research.study_report` renders one as a page.
 
 Named studies come from plug-ins, as entry points `study.NAME` in the group `suffice.plugins`.
 Each is a function `study(*, seed, data, progress, ...) -> Study`; `suffice reproduce NAME` runs it.
@@ -12,41 +12,32 @@ It may have an attribute `items`, a function that returns the `StudyItem`s of it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from suffice.errors import InputError, NotReadyError, did_you_mean
-from suffice.evaluation.figures import Figure, figure_from_json, figure_json
+from suffice.errors import InputError, did_you_mean
+from suffice.evaluation.report import Cell, Plot, Section, Table
 from suffice.evaluation.result_files import load_result, result_text
-from suffice.evaluation.tables import Table
+from suffice.evaluation.significance import Difference, Interval
 from suffice.registry import Registry
 from suffice.storage import write_atomically
+from suffice_research.figures import figure_from_json, figure_json
+from suffice_research.published_cells import SignedNumber, WithPublished
 
 __all__ = [
-    "EXPERIMENTS",
     "IN_ALL",
     "PROCESSOR",
     "STUDIES",
-    "Section",
     "Study",
     "StudyItem",
-    "open_study",
     "study_items",
+    "table_to_json",
 ]
 
 VERSION = 1
 DIGITS = 6  # of every number in the document: more is noise and makes it larger
 IN_ALL, PROCESSOR = "in all", "in all, processor time"  # timings of the whole command
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, a short text, and the tables and figures below it."""
-
-    title: str
-    shown: tuple[Table | Figure, ...]
-    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,7 +62,7 @@ class Study:
         return tuple(one for one in shown if isinstance(one, Table))
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
+    def figures(self) -> tuple[Plot, ...]:
         shown = (one for section in self.sections for one in section.shown)
         return tuple(one for one in shown if not isinstance(one, Table))
 
@@ -126,17 +117,6 @@ class StudyItem:
 
 
 STUDIES: Registry[Study] = Registry("study")  # for `suffice reproduce NAME`
-EXPERIMENTS: Registry[Study] = Registry("experiment")  # on a user's own data set
-
-
-def open_study(registry: Registry[Study], name: str) -> Callable[..., Study]:
-    """The study or experiment of this name, from a plug-in."""
-    if not registry.names():
-        raise NotReadyError(
-            f"{name!r} is part of suffice-research, which is not installed",
-            hint="in a clone of the repository, run: pip install ./research",
-        )
-    return registry.get(name)
 
 
 def study_items(run: Callable[..., Study], name: str) -> tuple[StudyItem, ...]:
@@ -149,13 +129,13 @@ def study_items(run: Callable[..., Study], name: str) -> tuple[StudyItem, ...]:
     return tuple(items())
 
 
-def _item_to_json(item: Table | Figure) -> dict[str, Any]:
-    return item.to_json() if isinstance(item, Table) else figure_json(item)
+def _item_to_json(item: Table | Plot) -> dict[str, Any]:
+    return table_to_json(item) if isinstance(item, Table) else figure_json(item)  # type: ignore[arg-type]
 
 
 def _study_from_json(document: Mapping[str, Any]) -> Study:
-    def item(record: Mapping[str, Any]) -> Table | Figure:
-        return Table.from_json(record) if "table" in record else figure_from_json(record)
+    def item(record: Mapping[str, Any]) -> Table | Plot:
+        return _table_from_json(record) if "table" in record else figure_from_json(record)
 
     sections = tuple(
         Section(str(one["title"]), tuple(map(item, one["shown"])), str(one["says"]))
@@ -184,3 +164,53 @@ def _round_numbers(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_round_numbers(one) for one in value]
     return value
+
+
+# ------------------------------------------------------------------------------------ tables
+
+_TAGS = {Interval: "interval", Difference: "difference"}
+
+
+def table_to_json(table: Table) -> dict[str, Any]:
+    rows = [[_cell_to_json(cell) for cell in row] for row in table.rows]
+    return {"table": table.title, "columns": list(table.columns), "rows": rows, "note": table.note}
+
+
+def _table_from_json(record: Mapping[str, Any]) -> Table:
+    rows = tuple(tuple(map(_cell_from_json, row)) for row in record["rows"])
+    columns = tuple(map(str, record["columns"]))
+    return Table(str(record["table"]), columns, rows, str(record["note"]))
+
+
+def _cell_to_json(cell: Cell) -> Any:
+    """A cell as JSON that names its type, so that `_cell_from_json` can rebuild it."""
+    match cell:
+        case Interval() | Difference():
+            return {_TAGS[type(cell)]: list(astuple(cell))}
+        case SignedNumber(value=value):
+            return {"signed": value}
+        case WithPublished(measured=measured, paper=paper):
+            return {"beside": [_cell_to_json(measured), paper]}
+        case float() if cell != cell:
+            return None
+        case _:
+            return cell
+
+
+def _cell_from_json(value: Any) -> Cell:
+    match value:
+        case {"interval": values}:
+            return Interval(*values)
+        case {"difference": values}:
+            return Difference(*values)
+        case {"signed": number}:
+            return SignedNumber(number)
+        case {"beside": [measured, paper]}:
+            known = _cell_from_json(measured)
+            if not isinstance(known, float | Interval | None):
+                raise ValueError(f"a measured figure is {measured!r}")
+            return WithPublished(known, paper)
+        case None | str() | int() | float():
+            return value
+        case _:
+            raise ValueError(f"a table contains {value!r:.80}, which is not a cell")

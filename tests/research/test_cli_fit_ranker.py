@@ -1,4 +1,4 @@
-"""An own ranker: `suffice fit --bridge` learns it from labelled questions, `suffice search
+"""An own ranker: `suffice fit-ranker` learns it from labelled questions, `suffice search
 --ranker` uses it.
 """
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.commands import suffice
 
-from suffice.evaluation import bridge_training
 from suffice.library import Library
 from suffice.types import Document
+from suffice_research.training import bridge_training
 
 FILMS = 24
 SMALL = {
@@ -62,7 +62,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bridge_training, "TREES", SMALL)
         data = ("--dataset", "jsonl", "--path", write(folder / "data", FILMS))
-        result = suffice("fit", "--bridge", *data, "--k", 2, "--out", folder / "ranker", "--json")
+        result = suffice("fit-ranker", *data, "--k", 2, "--out", folder / "ranker", "--json")
     assert result.exit_code == 0, result.output
     printed = json.loads(result.stdout)
     assert printed["questions"] == FILMS
@@ -96,7 +96,7 @@ def test_a_folder_without_a_ranker_is_told(own: Path) -> None:
 def test_few_questions_are_refused(tmp_path: Path) -> None:
     few = write(tmp_path / "few", 5)
     result = suffice(
-        "fit", "--bridge", "--dataset", "jsonl", "--path", few, "--out", tmp_path / "ranker"
+        "fit-ranker", "--dataset", "jsonl", "--path", few, "--out", tmp_path / "ranker"
     )
     assert result.exit_code == 2
     assert "a ranker needs 20" in result.output
@@ -104,8 +104,6 @@ def test_few_questions_are_refused(tmp_path: Path) -> None:
 
 
 def test_examples_without_their_corpus_are_refused(tmp_path: Path) -> None:
-    result = suffice(
-        "fit", "--bridge", "--examples", tmp_path / "x.jsonl", "--out", tmp_path / "ranker"
-    )
+    result = suffice("fit-ranker", "--examples", tmp_path / "x.jsonl", "--out", tmp_path / "ranker")
     assert result.exit_code == 2
     assert "--dataset" in result.output

@@ -21,7 +21,9 @@ from suffice.datasets import load
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import DataError, InputError, ModelError
-from suffice.evaluation.answer_systems import (
+from suffice.evaluation.gate_evaluation import count_seen
+from suffice.types import Hit, Question
+from suffice_research.answer_systems import (
     AnswerSetup,
     OutcomeFile,
     all_systems,
@@ -31,15 +33,13 @@ from suffice.evaluation.answer_systems import (
     parse_systems,
     run_systems,
 )
-from suffice.evaluation.answers import (
+from suffice_research.answers import (
     AnswerOutcome,
     AnswerRun,
     answer_tables,
     kinds_table,
     make_answer_run,
 )
-from suffice.evaluation.gate_evaluation import count_seen
-from suffice.types import Hit, Question
 from suffice_research.par_rag.stopping import equal_coverage_table, ordered_answers
 from suffice_research.par_rag.tables import risk_figure
 
@@ -284,7 +284,7 @@ def test_outcomes_are_kept_and_a_run_goes_on_where_it_ended(
 def test_a_fitted_gate_has_not_seen_what_it_judges_and_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("suffice.evaluation.answer_systems.MAX_TRAINING_QUESTIONS", 60)
+    monkeypatch.setattr("suffice_research.answer_systems.MAX_TRAINING_QUESTIONS", 60)
     documents, examples = collection()
     dataset = Dataset(
         "small",

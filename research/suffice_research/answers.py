@@ -1,7 +1,7 @@
 """Compare answers with gold answers: which are right, on what evidence, and at what cost.
 
 A run has one or several systems on the same questions: answers from a file, or the output of
-`evaluation.answer_systems`. A missing answer counts as wrong.
+`suffice_research.answer_systems`. A missing answer counts as wrong.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, did_you_mean
 from suffice.evaluation.metrics import ANSWER_METRICS
+from suffice.evaluation.report import Cell, Table
 from suffice.evaluation.result_files import load_result
 from suffice.evaluation.significance import (
     Difference,
@@ -25,7 +26,6 @@ from suffice.evaluation.significance import (
     mean_interval,
     paired_difference,
 )
-from suffice.evaluation.tables import Cell, Table
 from suffice.registry import Registry
 from suffice.storage import BadRecords, package_versions, read_json_records, write_atomically
 from suffice.storage.fields import dataclass_from_json

@@ -13,8 +13,15 @@ import pytest
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation import bridge_training
-from suffice.evaluation.bridge_training import (
+from suffice.retrieval.bridge import BridgeRetriever, TreeRanker, WeightedRanker
+from suffice.retrieval.builtin import bridge
+from suffice.retrieval.candidate_pool import FEATURES
+from suffice.retrieval.corpus import searchable_text
+from suffice.retrieval.encoders import WordLlamaEncoder
+from suffice.retrieval.memory import MemoryStore
+from suffice.types import Document, Question
+from suffice_research.training import bridge_training
+from suffice_research.training.bridge_training import (
     FOLDS,
     LEVELS,
     BridgeQuestions,
@@ -26,13 +33,6 @@ from suffice.evaluation.bridge_training import (
     path_folds,
     round_to_levels,
 )
-from suffice.retrieval.bridge import BridgeRetriever, TreeRanker, WeightedRanker
-from suffice.retrieval.builtin import bridge
-from suffice.retrieval.candidate_pool import FEATURES
-from suffice.retrieval.corpus import searchable_text
-from suffice.retrieval.encoders import WordLlamaEncoder
-from suffice.retrieval.memory import MemoryStore
-from suffice.types import Document, Question
 
 SMALL = {
     "max_iter": 8,
