@@ -136,7 +136,9 @@ def parse_state(info: CollectionInfo, where: str) -> CollectionState:
             f"its format is {metadata.get('format')!r}, expected {FORMAT}",
             hint="choose another name, or delete it; the server must be Qdrant 1.16 or newer",
         )
-    return CollectionState(**{one.name: metadata[one.name] for one in fields(CollectionState)})
+    # The server leaves out null.
+    known: dict[str, Any] = {one.name: metadata.get(one.name) for one in fields(CollectionState)}
+    return CollectionState(**known)
 
 
 def current_number(cluster: QdrantCluster, collection: str) -> int | None:
