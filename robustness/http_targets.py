@@ -1,8 +1,8 @@
-"""Fuzzing targets: every endpoint of the service, and the bytes on its connections.
+"""Fuzzing targets: every endpoint of the service.
 
 A request is written as HTTP: method and URL, headers, a blank line, the body. Endpoints get it
-through ASGI in this process; `wire` sends bytes through a real socket into the service's own HTTP
-protocol. A status below 400 is accepted, below 500 refused; everything else is a finding.
+through ASGI in this process. A status below 400 is accepted, below 500 refused; everything else is
+a finding.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -169,7 +168,7 @@ class ServiceClient:
 def _scope(request: bytes) -> tuple[dict[str, Any], bytes]:
     """The ASGI scope of the request.
 
-    What no server lets through is made harmless: `wire` covers that.
+    What no server lets through is made harmless.
     """
     from urllib.parse import unquote_to_bytes
 
@@ -315,111 +314,11 @@ def _batch_target(endpoint: str, client: ServiceClient) -> OpenTarget:
     return OpenTarget((*[seeds[0]] * 3, seeds[1]), read)
 
 
-# ---- wire
-
-
-def _wire_target(endpoint: str, client: ServiceClient) -> OpenTarget:
-    """Sends bytes through a socket into the service's protocol, until it responds or waits for
-    more.
-    """
-    from uvicorn.config import Config
-    from uvicorn.server import ServerState
-
-    from suffice.service.http_protocol import TimedHttpProtocol
-
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    config = Config(
-        client.app,
-        http=TimedHttpProtocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-    )
-    config.load()
-    state, loop = ServerState(), client.loop
-
-    async def talk(content: bytes) -> bytes:
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        protocol = TimedHttpProtocol(config=config, server_state=state, app_state={}, _loop=loop)
-        await loop.connect_accepted_socket(lambda: protocol, theirs)
-        try:
-            await loop.sock_sendall(ours, content)
-            for _ in range(4):  # iterations of the loop, until the other side has read everything
-                await asyncio.sleep(0)
-            while _is_busy(protocol):
-                await asyncio.sleep(0.0002)
-            ours.shutdown(socket.SHUT_WR)
-            return await _receive_all(loop, ours)
-        except ConnectionError:
-            return b""  # the server closed it: a refusal
-        finally:
-            ours.close()
-
-    return OpenTarget(
-        _wire_seeds(), lambda given: _all_accepted(loop.run_until_complete(talk(given.content)))
-    )
-
-
-def _is_busy(protocol: Any) -> bool:
-    """Is a complete request being processed? One that waits for more bytes, or a closing
-    connection, is not.
-    """
-    cycle = protocol.cycle
-    return cycle is not None and not (
-        cycle.response_complete or cycle.more_body or protocol.transport.is_closing()
-    )
-
-
-async def _receive_all(loop: asyncio.AbstractEventLoop, ours: socket.socket) -> bytes:
-    came = bytearray()
-    while piece := await loop.sock_recv(ours, 65536):
-        came += piece
-    return bytes(came)
-
-
-def _wire_seeds() -> tuple[Seed, ...]:
-    body = json.dumps({"question": "Who?", "hits": []})
-    heads = (
-        "Host: 127.0.0.1\r\nAuthorization: Bearer "
-        + TOKEN
-        + "\r\nContent-Type: application/json\r\n"
-    )
-    wire = (
-        f"POST /v1/check HTTP/1.1\r\n{heads}Content-Length: {len(body)}\r\n\r\n{body}",
-        (
-            f"POST /v1/check HTTP/1.1\r\n{heads}Transfer-Encoding: "
-            f"chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
-        ),
-        (
-            "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\n\r\nGET / "
-            "HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        ),
-        "GET / HTTP/1.0\r\n\r\n",
-        (
-            "GET /page/main.js HTTP/1.1\r\nHost: [::1]\r\nExpect: 100\r\nUpgrade: "
-            "websocket\r\nConnection: upgrade\r\n\r\n"
-        ),
-    )
-    return tuple(Seed("wire", one.encode()) for one in wire)
-
-
-def _all_accepted(came: bytes) -> bool:
-    """Whether all responses on a connection are accepted; a closed connection is a refusal."""
-    found = [int(part[:3]) for part in came.split(b"HTTP/1.1 ")[1:] if part[:3].isdigit()]
-    if lost := [status for status in found if status >= 500]:
-        raise TargetError(f"status {lost[0]}: {came[:300]!r}")
-    return bool(found) and max(found) < 400
-
-
 # Each endpoint, and how it is opened in a running service; the tests share one.
 OPENERS: dict[str, Callable[[ServiceClient], OpenTarget]] = {
     **{endpoint: partial(_post_target, endpoint) for endpoint in BODIES},
     "POST /v1/check/batch": partial(_batch_target, "POST /v1/check/batch"),
     **{endpoint: partial(_get_target, endpoint) for endpoint in ADDRESSES},
-    "wire": partial(_wire_target, "wire"),
 }
 
 
@@ -433,7 +332,6 @@ MEANINGS = {
     _post_target: "its body, and the whole request",
     _get_target: "address and headers",
     _batch_target: "its lines",
-    _wire_target: "bytes on a connection",
 }
 HTTP_TARGETS: Sequence[Target] = tuple(
     Target(endpoint, "http", MEANINGS[opened.func], partial(_open_alone, endpoint=endpoint))  # type: ignore[attr-defined]

@@ -46,7 +46,6 @@ FRESH = {
     "replies: journeys": 20,
     "replies: grading": 30,
     "traces": 20,
-    "wire": 60,
 }
 SLOW_ENDPOINTS = {"POST /v1/complete": 15, "POST /v1/ask": 15, "POST /v1/library/documents": 20}
 SHAPED = ("jsonl", "musique", "hotpotqa", "filters", "qdrant points", "keys", "runs", "manifests")

@@ -441,9 +441,9 @@ def _with(token: str) -> dict[str, str]:
 def test_health_and_readiness(client: TestClient) -> None:
     assert client.get("/healthz").json()["data"]["status"] == "alive"
     assert client.get("/readyz").json()["data"]["status"] == "ready"
-    service_of(client).shutting_down = True
-    assert client.get("/readyz").status_code == 503
-    service_of(client).shutting_down = False
+    with running_app() as other:
+        service_of(other).checks.stop()
+        assert other.get("/readyz").status_code == 503
 
 
 def test_metrics_count_verdicts_and_requests() -> None:

@@ -73,7 +73,6 @@ def serving(settings: Settings) -> Iterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         create_app(settings),
-        http="suffice.service.http_protocol:TimedHttpProtocol",
         ws="none",
         proxy_headers=False,
         log_level="critical",

@@ -14,7 +14,6 @@
     static         the page at `/`
     keys           API keys, stored as hashes
     settings       the settings of a service
-    http_protocol  HTTP/1.1 with timeouts for slow clients
     server         workers, sockets and signals
 
 It needs the extra `serve`, except `settings` and `keys`. `create_app` and `Settings` are public.

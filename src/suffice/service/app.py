@@ -34,7 +34,6 @@ ERROR_DESCRIPTIONS = {
     408: "The body arrived too slowly.",
     409: "The service has no library, no folder for new gates, or stores no labels.",
     413: "The body is too large.",
-    414: "The address is too long.",
     415: "The body has the wrong media type.",
     421: "The request was sent to another host.",
     422: "A value does not fit the schema.",
@@ -139,7 +138,7 @@ def error_statuses(route: APIRoute) -> list[int]:
     if route.body_field is not None:
         statuses |= {400, 408, 413, 415, 422}
     if route.dependant.query_params:
-        statuses |= {414, 422}
+        statuses |= {422}
     if route.path == "/v1/check/batch":
         statuses |= {415}
     if {"library", "labels"} & set(route.tags) or route.path == "/v1/adapt":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from pathlib import Path
 
 import prometheus_client as prometheus
 from prometheus_client import multiprocess
@@ -26,6 +27,7 @@ class Metrics:
     """The metrics of one worker. No label contains text from a client."""
 
     def __init__(self) -> None:
+        _forget_dead_workers()
         self.registry = prometheus.CollectorRegistry()
         counter = partial(prometheus.Counter, registry=self.registry)
         gauge = partial(prometheus.Gauge, registry=self.registry)
@@ -86,3 +88,15 @@ class Metrics:
         all_workers = prometheus.CollectorRegistry()
         multiprocess.MultiProcessCollector(all_workers)  # type: ignore[no-untyped-call]
         return prometheus.generate_latest(all_workers)
+
+
+def _forget_dead_workers() -> None:
+    """Drop the present values of workers that are gone; a new worker replaces each of them."""
+    if METRICS_DIR_VARIABLE not in os.environ:
+        return
+    for file in Path(os.environ[METRICS_DIR_VARIABLE]).glob("gauge_live*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        try:
+            os.kill(pid, 0)
+        except OSError:
+            multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]

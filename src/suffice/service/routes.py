@@ -372,7 +372,7 @@ async def healthz(request: Request) -> Response:
 async def readyz(request: Request) -> Response:
     """The worker can serve: gates loaded, library open, not shutting down."""
     service = get_service(request)
-    if service.shutting_down or not service.checks.alive:
+    if not service.checks.alive:
         message = "the worker is shutting down"
         raise ApiError(503, "shutting_down", message, headers={"retry-after": "1"})
     if service.has_library:

@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 import uvicorn
-from uvicorn.supervisors.multiprocess import Multiprocess
+from uvicorn.supervisors import Multiprocess
 
 from suffice.errors import InputError
 from suffice.service.settings import METRICS_DIR_VARIABLE, SETTINGS_VARIABLE, Settings
@@ -69,7 +69,7 @@ def run_server(settings: Settings) -> None:
         host=host,
         port=port,
         workers=settings.workers,
-        http="suffice.service.http_protocol:TimedHttpProtocol",
+        http="httptools",
         ws="none",
         lifespan="on",
         backlog=BACKLOG,
@@ -90,7 +90,7 @@ def run_server(settings: Settings) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="suffice-metrics-") as metrics_dir:
         os.environ[METRICS_DIR_VARIABLE] = metrics_dir
-        _Supervisor(config, [listener]).run()
+        Multiprocess(config, [listener]).run()
 
 
 def _bind(settings: Settings) -> socket.socket:
@@ -105,22 +105,3 @@ def _bind(settings: Settings) -> socket.socket:
         raise InputError(message, hint="choose another --port") from error
     listener.set_inheritable(True)
     return listener
-
-
-class _Supervisor(Multiprocess):
-    """uvicorn's supervisor; also closes the socket first and drops the metrics of dead workers."""
-
-    def terminate_all(self) -> None:
-        for listener in self.sockets:
-            listener.close()
-        super().terminate_all()
-
-    def keep_subprocess_alive(self) -> None:
-        before = {process.pid for process in self.processes}
-        super().keep_subprocess_alive()
-        for pid in before - {process.pid for process in self.processes}:
-            if pid is not None:
-                # Imported late: the module reads its folder at import.
-                from prometheus_client import multiprocess
-
-                multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -21,7 +21,10 @@ METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # where prometheus-client sha
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one worker. Everything a client could make large or slow has one."""
+    """The limits of one worker.
+
+    Connections, headers and clients that do not read are limited by a proxy before it.
+    """
 
     body_bytes: int = 2 * 1024 * 1024  # per request; in a batch, per line
     batch_lines: int = 100_000
@@ -29,12 +32,10 @@ class Limits:
     documents: int = 1000  # per write
     concurrent_requests: int = 64  # more requests get status 429
     long_requests: int = 4  # of these, /v1/ask, /v1/adapt, /v1/complete and /v1/check/batch
-    connections: int = 1024
     seconds: float = 30.0  # until a response starts
     ask_seconds: float = 120.0  # for one question to /v1/ask
     labels: int = 2000  # per request to /v1/adapt
     adapt_seconds: float = 600.0  # for one request to /v1/adapt
-    head_seconds: float = 10.0  # for the request line and headers
     body_seconds: float = 20.0  # for a whole body; in a batch, between two chunks
     shutdown_seconds: float = 30.0  # for running requests when the service stops
 

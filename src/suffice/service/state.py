@@ -34,7 +34,6 @@ class Service:
         self.metrics = Metrics()
         self.keys = None if settings.keys is None else ApiKeys(settings.keys)
         self.requests_in_progress = 0
-        self.shutting_down = False
         self._long_requests = 0
         self._library: Library | None = None
         self.model: LanguageModel | None = None
