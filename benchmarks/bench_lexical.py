@@ -4,7 +4,7 @@ same questions.
 Each system gets raw questions and returns its ten best; indexing is not timed. A round runs all of
 them in turn, and the fastest round counts, so that a busy machine slows them alike. rank_bm25 only
 answers the first questions: it is slow. `--variants` prints the effect of stop words, repeated
-words and k1 on BM25, for docs/decisions/0006-lexical.md.
+words and k1 on BM25, for docs/decisions/0004-lexical.md.
 """
 
 from __future__ import annotations

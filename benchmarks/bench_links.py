@@ -4,7 +4,7 @@
 Every document names four random titles among words that are in no title, so the matches per
 document do not depend on the number of titles, and growth shows. The second table compares ways to
 find titles in text: the Aho-Corasick library in use, its other automaton, the other library, and a
-dictionary of title keys by first word. The figures are in docs/decisions/0007-mention-links.md.
+dictionary of title keys by first word. The figures are in docs/decisions/0005-links.md.
 """
 
 from __future__ import annotations

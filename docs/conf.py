@@ -1,5 +1,5 @@
 """How Sphinx makes the site: `make docs`, or `sphinx-build -W docs site`. Why Sphinx:
-decisions/0031-docs-site.md.
+decisions/0001-tools.md.
 """
 
 import gc

@@ -5,7 +5,7 @@ Questions whose hits lack a needed document are attacked in every way of `robust
 attack has a control: the same list with as much neutral text in the same place. The figure is the
 share that the gate would answer, attacked minus neutral, in percentage points. Mere claims are also
 tried on gates that are not hardened: `robustness.claim_eval`. Set SUFFICE_DATA for the real data.
-Decision 29 says what was tried.
+Decision 19 says what was tried.
 """
 
 from __future__ import annotations

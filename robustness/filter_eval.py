@@ -2,7 +2,7 @@
 
 Filter and gate are fitted on some of the questions and judged on others: what the filter costs on
 lists that nobody touched, and how far the attacks of `robustness.attacks`, none of which it has
-learned from, still come. `--leave-out SET` judges on a data set that neither has seen. Decision 29
+learned from, still come. `--leave-out SET` judges on a data set that neither has seen. Decision 19
 has the figures.
 """
 

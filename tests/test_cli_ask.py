@@ -32,7 +32,7 @@ def run_ask(library: Path, *words: object) -> Result:
 
 
 # By rules, which the fast gate leaves the reading to: the reader that ships is not sure enough of
-# this mother (decision 36).
+# this mother (decision 15).
 RULES = ("--preset", "fast")
 
 

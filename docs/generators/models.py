@@ -41,7 +41,7 @@ SHOWN = {
     "left out.",
 }
 LEARNED = {
-    "standard": "English. Short plain questions over plain sentences can fail (decision 35). Other languages were not tested.",
+    "standard": "English. Short plain questions over plain sentences can fail (decision 9). Other languages were not tested.",
     "fast": "English; Wikipedia passages, news, article titles. Other languages, code and tables were not tested.",
 }
 
@@ -140,7 +140,7 @@ def gate_results(found: dict[str, Study]) -> str:
         "# The gate: results\n",
         "All features are deployable: no gold hops, types or labels. `$DATA` is the folder of public data (see CONTRIBUTING). "
         "Every figure is on held-out questions. For `standard`, a fast gate trained on fewer questions replaces the shipped "
-        "one ([decision 35](../../docs/decisions/0035-reader.md)).\n",
+        "one ([decision 9](../../docs/decisions/0009-reader.md)).\n",
     ]
     for name in STUDY_MODULES:
         if study := stored_study(name):
@@ -250,8 +250,8 @@ BRIDGE_COMMANDS = {
 
 BRIDGE_INTRODUCTION = """`bridge` chooses a set of documents one by one, along the names that link them. It calls no language model, neither for the
 index nor for a question. `fast` uses boosted trees over static embeddings, words, links and new queries from chosen documents
-([decision 40](../../docs/decisions/0040-asking-again.md)). `quality` adds vectors of bge-small, an encoder that looks for the next passage from
-what is chosen ([decision 43](../../docs/decisions/0043-next-hop.md)), and a small cross-encoder that reads the best candidates.
+([decision 13](../../docs/decisions/0013-bridge.md)). `quality` adds vectors of bge-small, an encoder that looks for the next passage from
+what is chosen ([decision 13](../../docs/decisions/0013-bridge.md)), and a small cross-encoder that reads the best candidates.
 
 *Five folds*: fitted on the other four folds of all data sets together, including other questions of the same data set. *Left
 out*: fitted on the other data sets; compare only these figures with systems that were not fitted to the data set. Brackets show
@@ -263,13 +263,13 @@ CHANGES_AFTER_RESULTS = """## Changes made after seeing results
 After the first fit of `fast` we weighted states equally, doubled the negatives of each, and fixed a rule for aliases after
 reading failures. We also changed the training questions from 300 to 350 of MultiHop-RAG and from 300 to 200 of the controlled
 collection. The folds cover the same questions, so the comparison with hybrid-metagraph changed with them;
-[decision 17](../../docs/decisions/0017-bridge.md) has the earlier figures. The queries from chosen documents, and three of seven
-candidate features, were selected on MuSiQue questions that the folds also cover: [decision 40](../../docs/decisions/0040-asking-again.md).
+[decision 13](../../docs/decisions/0013-bridge.md) has the earlier figures. The queries from chosen documents, and three of seven
+candidate features, were selected on MuSiQue questions that the folds also cover: [decision 13](../../docs/decisions/0013-bridge.md).
 Training along the paths of fitted rankers was selected from eight ideas on questions of MuSiQue and MultiHop-RAG that this page also
 covers, left out included (same decision).
 The network of `quality` was chosen in an earlier study, by looking at one fold. This one changed no setting after a result. Its
 weights were int8 and its activations half precision, on a GPU; in what ships, both are int8
-([decision 18](../../docs/decisions/0018-set-scorer.md)). The next-hop encoder ran in half precision there, and bge-small's int8 weights with
+([decision 13](../../docs/decisions/0013-bridge.md)). The next-hop encoder ran in half precision there, and bge-small's int8 weights with
 adapters ship.
 """
 PUBLISHED = """Published figures are averages over all 1,000 questions of a sample; ours cover the part of it that we have. We took them from
@@ -278,7 +278,7 @@ same questions and passages as ours; none of these systems was fitted.
 """
 
 
-WITHOUT_TITLES = """If most candidates of a question have no title, a second ranker decides ([decision 41](../../docs/decisions/0041-no-titles.md)). It was
+WITHOUT_TITLES = """If most candidates of a question have no title, a second ranker decides ([decision 13](../../docs/decisions/0013-bridge.md)). It was
 trained on none of these questions. The first table has the three data sets with all titles removed. *With titles* is the figure
 by folds at the top of this page, on more questions. The target, in parentheses, is at most {loss:.2f} below it.
 """
@@ -320,8 +320,7 @@ def _bridge_lines(found: Mapping[str, Study]) -> Iterator[str]:
         yield "## What limits `fast`\n"
         yield "Incomplete questions by folds, counted by the first cause that applies.\n"
         yield table_markdown(found["fast"].table("Causes"))
-        yield "[Decision 17](../../docs/decisions/0017-bridge.md) shows examples of failures, and"
-        yield "[decision 18](../../docs/decisions/0018-set-scorer.md) says what limits `quality`.\n"
+        yield "`research/notes/bridge.md` shows examples of failures, and what limits `quality`.\n"
     yield from _index_cost()
     yield CHANGES_AFTER_RESULTS
 
@@ -517,7 +516,7 @@ network. Used by the retriever `bridge-quality`.
     python -m suffice_research.training.scorer_study record --data $DATA --work WORK --out DIR
     python -m suffice_research.training.scorer_export DIR/weights.npz --base WORK/base/model.onnx --tokenizer WORK/base/tokenizer.json --reader DIR/reader.onnx --adapters DIR/adapters.npz
 
-trains similar ones on a GPU, though not the same bytes ([decision 18](../decisions/0018-set-scorer.md) explains why). Base:
+trains similar ones on a GPU, though not the same bytes ([decision 13](../decisions/0013-bridge.md) explains why). Base:
 {manifest["settings"]["base"]} (Apache-2.0), every second layer, first distilled from the twelve layers on
 sentences and passages of the same corpora, without labels, then taught by all twelve layers, trained on the same questions.
 
@@ -532,7 +531,7 @@ adapters learned from these further questions alone. Their base is bge-small-en-
 
 Five documents, with teacher, scorer and reader fitted on the other folds, and with the whole data set left out. In these runs
 activations had half precision, on a GPU, while int8 ships. [Compared with other systems](../results.md);
-[decision 18](../decisions/0018-set-scorer.md) discusses the caveats.
+[decision 13](../decisions/0013-bridge.md) discusses the caveats.
 
 {table_markdown(study.table("Bridge"))}
 ## Limits

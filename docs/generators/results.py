@@ -48,8 +48,8 @@ EXPERIMENTS = (
     Experiment(
         "controlled",
         "The controlled collection, beside MAGAF's Table 3",
-        "The generator is tuned to the TF-IDF row (decision 4). MAGAF gives no weights for the other blends; we chose ours "
-        "close to its rows after seeing results (decision 6). The first place of hybrid-metagraph is therefore not a finding: a 1:1 "
+        "The generator is tuned to the TF-IDF row (decision 3). MAGAF gives no weights for the other blends; we chose ours "
+        "close to its rows after seeing results (decision 4). The first place of hybrid-metagraph is therefore not a finding: a 1:1 "
         "dense-proxy would be above it. The gap between the metadata-aware retrievers and plain TF-IDF is a finding.",
         "--collection controlled --retriever tfidf,metadata-tfidf,dense-proxy,graph,hybrid-metagraph,bm25,hybrid --k 2,4,8",
         ("recall", "complete", "ndcg", "mrr"),
@@ -377,7 +377,7 @@ STOP_SAYS = (
     "Reader, gate, ranker and the calibration of the stop were fitted on none of these questions, with one exception: the fast gate, "
     "whose probability is a feature of the standard gate, was trained on questions of MuSiQue, so that row is too optimistic. Its "
     "ranker was fitted without MuSiQue. *Everyday, unseen* has files that are in no training data. The sets count equally, with all "
-    "170 questions that MuSiQue has for this. [Decision 42](../../docs/decisions/0042-where-a-search-stops.md) says where the error sits."
+    "170 questions that MuSiQue has for this. [Decision 16](../../docs/decisions/0016-stop.md) says where the error sits."
 )
 
 

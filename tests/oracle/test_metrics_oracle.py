@@ -1,7 +1,7 @@
 """Our figures against someone else's: scikit-learn, the plainest loops we could write, and
 ir-measures where it is installed.
 
-Why these: docs/decisions/0005-metric-oracles.md.
+Why these: docs/decisions/0003-data-of-papers.md.
 """
 
 from __future__ import annotations

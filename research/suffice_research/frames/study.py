@@ -50,7 +50,7 @@ NOTES = (
     "The predictors are scikit-learn's with the settings that the paper names, and its defaults for the rest.",
     "Corpus: we read 2,518 titles where the paper counts 2,517; the article mentions agree (decision 3).",
     "BM25 has the paper's k1 = 1.5 and b = 0.75; that Lucene's stop words are dropped and a repeated word counts once is ours, "
-    "as the paper's figures need both (decision 6).",
+    "as the paper's figures need both (decision 4).",
     "The paper has no list of temporal phrases for its flag. Here: the question names a year, or says 'as of'; of a dozen "
     "lists this one came nearest to the paper's prompt-only row.",
     "Pooled rows: each list's scores are divided by its best, as the hybrid does with its parts. The paper does not say; with "

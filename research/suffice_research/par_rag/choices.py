@@ -1,4 +1,4 @@
-"""Measurements for two choices in the loop, the basis of decision 20.
+"""Measurements for two choices in the loop, the basis of decision 15.
 
 Credibility: can a cross-encoder tell which answers its cited sentences state? And the gate: how
 much worse is one that was trained only on lists of a single search, and never on the sets that the

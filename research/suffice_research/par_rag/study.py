@@ -178,7 +178,7 @@ def _choices(
         *((choices.credibility_table(believed),) if believed else ()),
         *((choices.agreement_table(held),) if held else ()),
     )
-    says = "What decision 20 rests on, beside the rows of 'What each part is worth'."
+    says = "What decision 15 rests on, beside the rows of 'What each part is worth'."
     return (Section("Choices of the loop", shown, says),) if shown else ()
 
 

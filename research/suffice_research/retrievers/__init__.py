@@ -44,7 +44,7 @@ TITLE = (0.45, 0.35, 0.20)  # BM25, TF-IDF word, TF-IDF char: FRAMES
 TITLE_K1 = 1.5  # of FRAMES' BM25
 # MAGAF leaves these open. Metadata has the lowest weight in Metadata-TF-IDF and the graph's seeds,
 # more in Dense-proxy, most in Hybrid-MetaGraph, as the order of its Table 3 suggests: see
-# docs/decisions/0006-lexical.md.
+# docs/decisions/0004-lexical.md.
 INTERPOLATION = (0.75, 0.25)
 PROXY = (2 / 3, 1 / 3)
 

@@ -382,7 +382,7 @@ SAYS = (
     "a domain are labelled and all others are judged; a figure is the mean over these draws. In brackets: 95 % bootstrap interval over "
     "the judged lists and the draws. "
     "Without labels: the same judged lists, by the gate as it ships. Unseen: neither the reader nor the gate has learned from the "
-    "domain. Kept: other questions of it were learned from. How `adapt` averages was chosen with labels of these domains (decision 15): "
+    "domain. Kept: other questions of it were learned from. How `adapt` averages was chosen with labels of these domains (decision 11): "
     "expect slightly less elsewhere. A domain takes "
     f"part where {MIN_JUDGED} lists or more are left to judge, so more labels mean fewer domains. ECE by chance: that of these "
     "probabilities if every one were true, which few judged lists cannot go below. ECE debiased: less what chance adds "

@@ -212,7 +212,7 @@ BESIDE_SAYS = (
     "The same lists for all. The cross-encoder is the ms-marco MiniLM of 12 layers: its best hit, the mean of its hits, and all "
     "hits as one text, of which each gets an equal share. Top score: BM25's, as it is; drawn lists have none. The number of hits "
     "knows nothing of the text. The teacher: a language model of 1.5 billion parameters, seventy times as large as the reader, "
-    "tuned on the reader's lists for 110 seconds of a GPU (the reader's own for 300 to 400, decision 35). Seen: the gate, its reader and the teacher have learned from other questions of the data set; the "
+    "tuned on the reader's lists for 110 seconds of a GPU (the reader's own for 300 to 400, decision 9). Seen: the gate, its reader and the teacher have learned from other questions of the data set; the "
     "cross-encoder has learned from none of them. Unseen: none has learned from the domain. In brackets: 95 % bootstrap interval "
     "over lists."
 )

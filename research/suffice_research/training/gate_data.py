@@ -122,7 +122,7 @@ class GateData:
     ) -> dict[str, list[RetrievedQuestion]]:
         """The fast gate's training data, by data set: lists retrieved for multi-hop questions, from
         all parts by default. It counts words and links, and other kinds of lists make it worse on
-        these (decision 35).
+        these (decision 9).
         """
         part_of = {one.question: one.part for cases in self._cases.values() for one in cases}
         found = {}

@@ -22,7 +22,7 @@ The steps, each of which resumes where it stopped and keeps everything under `--
     read      searches and trees, as soon as their scorers are there: needs a GPU and many cores
     record    the held documents, the weights and the reader, for `scorer_figures`, `scorer_export`
 
-`look`, `train` and `read` run side by side. Decision 18 says why it is done in this way.
+`look`, `train` and `read` run side by side. Decision 13 says why it is done in this way.
 """
 
 from __future__ import annotations

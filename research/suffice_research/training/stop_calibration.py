@@ -4,7 +4,7 @@ suffice_research.training.stop_calibration --data DIR`; with `--study FILE` eval
 A path is a question, the ranking of `bridge`, and the standard gate's output for its first hit, its
 first two, and so on. A search with a threshold stops somewhere on it. Where it stops depends on the
 calibration, so stopping and fitting alternate. A search that ends without ANSWER has the gate's own
-probability, which needs no correction (decision 42). Reader, gate and ranker have seen nothing on a path:
+probability, which needs no correction (decision 16). Reader, gate and ranker have seen nothing on a path:
 training questions are those in part `stack` that the gate was not fitted on, and the study has
 questions in the parts `test` and `unseen` only. MuSiQue is used only for evaluation: the shipped
 ranker was trained on its questions, so a ranker trained on the other sets is used; the fast gate

@@ -3,7 +3,7 @@ suffice_research.training.stuffing_filter`.
 
 The filter is trained on retrieved lists, unchanged and tampered with
 (`suffice_research.training.tampering`). `--judge` prints what the filter drops from lists of other
-kinds of text; `python -m robustness.filter_eval` attacks it. Decision 29 has the figures.
+kinds of text; `python -m robustness.filter_eval` attacks it. Decision 19 has the figures.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from suffice_research.training.tampering import tamper
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
 QUESTIONS = 700  # per data set, at most, for fitting and for evaluation
-LIKELY, SUSPECT, SURE = 0.25, 0.1, 0.25  # see decision 29
+LIKELY, SUSPECT, SURE = 0.25, 0.1, 0.25  # see decision 19
 JUDGED, JUDGED_EVERYDAY, JUDGED_UNSEEN = 80, 200, 120  # questions per data set, for --judge
 LEAF = 40  # minimum hits per leaf
 SETS = ("hotpotqa", "2wikimultihopqa", "musique", "multihop_rag", "controlled")

@@ -2,7 +2,7 @@
 
 The file names articles but has no text. As in the paper, the corpus consists of every gold article
 by its title: the document's id is the title as in a link, with underscores; its title has spaces;
-its text is empty. `docs/decisions/0003-frames-links.md` explains which links name an article, and
+its text is empty. `docs/decisions/0003-data-of-papers.md` explains which links name an article, and
 why.
 """
 

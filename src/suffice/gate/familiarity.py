@@ -5,8 +5,8 @@
     widen_interval    a wider interval for less familiar questions
 
 Familiarity is the share of training questions that were at least as far from all others as this
-one. 0.5 is usual; below LOW_FAMILIARITY the probability says little. `docs/decisions/0034` has the
-figures behind the columns and the constants.
+one. 0.5 is usual; below LOW_FAMILIARITY the probability says little. `research/notes/gate.md` has
+the figures behind the columns and the constants.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 Log-odds are added: logit p = the gate's log-odds + constant + slope * the judge's, bounded.
 `suffice adapt --judge` fits constant and slope from labels and stores them with the gate; without
 them the judge's log-odds count as they are. A judge that fails or answers nonsense leaves the
-gate's own verdict, and a note says so. For the reasons, see docs/decisions/0039-judge.md.
+gate's own verdict, and a note says so. For the reasons, see docs/decisions/0018-language-models.md.
 """
 
 from __future__ import annotations

@@ -373,7 +373,7 @@ class Ensemble:
     same direction on every data set, and keeps these directions. Every data set has the same weight
     in it, and so have both labels within a set, so it learns nothing about how the sets differ. Its
     weight grows with the number of data sets; it is smaller with a reader among the columns
-    (decision 35).
+    (decision 9).
     """
 
     linear: LinearModel

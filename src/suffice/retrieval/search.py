@@ -38,7 +38,7 @@ Floats = npt.NDArray[np.float64]
 # (parts, questions, columns) and a weight for each part -> (questions, columns). nan: this part did
 # not find that column.
 Fusion = Callable[[Scores, Scores], Scores]
-# Static vectors are weaker than words; docs/decisions/0006-lexical.md has the figures. Give a
+# Static vectors are weaker than words; docs/decisions/0004-lexical.md has the figures. Give a
 # stronger encoder a higher weight.
 BM25_AND_DENSE = (0.7, 0.3)
 RANK_OFFSET = 60  # from Cormack, Clarke and Büttcher: two second places outweigh one first place
@@ -271,7 +271,7 @@ class RerankRetriever:
 
     With `share` below 1, the score is a weighted mean: `share` of the reranker's, the rest of the
     retriever's, both scaled from 0 to 1. A reranker reads each text alone, so several copies of the
-    best report may push out a second one that the question needs: see decision 16.
+    best report may push out a second one that the question needs: see decision 14.
     """
 
     retriever: Retriever

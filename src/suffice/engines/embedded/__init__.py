@@ -6,7 +6,7 @@
     text_index        the text index
     vector_file       the vector file
 
-docs/decisions/0008-embedded-store.md explains why readers always see a consistent store, even after
+docs/decisions/0006-embedded-store.md explains why readers always see a consistent store, even after
 a crash.
 """
 

@@ -5,8 +5,8 @@
     schema       documents as points, filters, numbered collections behind an alias
     sparse_bm25  BM25 as sparse vectors
 
-docs/decisions/0026-qdrant.md explains how scores depend on the shards, and what happens when a node
-is killed.
+docs/decisions/0007-several-machines.md explains how scores depend on the shards, and what happens
+when a node is killed.
 """
 
 from suffice.engines.qdrant.connection import QdrantAddress, is_qdrant_address
