@@ -10,10 +10,18 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
-from docs.generators.code_blocks import PAGES, blocks, is_runnable, refresh_outputs, run_block
+from docs.generators.code_blocks import (
+    FENCE,
+    PAGES,
+    blocks,
+    is_runnable,
+    refresh_outputs,
+    run_block,
+)
 from docs.generators.measure import PARTS, run_command
 from docs.generators.models import gate_studies, stored_study
 from docs.generators.pages import pages
@@ -106,6 +114,50 @@ def test_links_between_pages_lead_somewhere() -> None:
                 assert (page.parent / target).exists(), (
                     f"{page.name} links to {target}, which is not there"
                 )
+
+
+MAX_WORDS = 66_000  # only ever falls
+PROSE = [*PAGES, ROOT / "CONTRIBUTING.md"]
+# An entry point group, an attribute of a span, and a reader's own file.
+NOT_OURS = {"suffice.plugins", "suffice.familiarity", "my_package.py"}
+FOLDERS = "src research packages docs tests benchmarks robustness examples".split()
+
+
+def test_the_pages_do_not_grow() -> None:
+    words = sum(len(page.read_text(encoding="utf-8").split()) for page in PROSE)
+    assert words <= MAX_WORDS
+
+
+@cache
+def paths() -> list[str]:
+    """Every file and folder of ours, like `/src/suffice/gate/hits.py` and `/src/suffice/gate/`."""
+    found = (path for folder in FOLDERS for path in [ROOT / folder, *(ROOT / folder).rglob("*")])
+    return [f"/{path.relative_to(ROOT).as_posix()}{'/' * path.is_dir()}" for path in found]
+
+
+def is_ours(name: str) -> bool:
+    """Whether a name from the prose, `docs/conf.py` or `gate.hits.normalize_hits`, is there."""
+    if "/" in name or name.endswith((".py", ".md")):
+        return any(path.endswith((f"/{name}", f"/{name}/")) for path in paths())
+    module, _, attribute = (name if "." in name else f"{name}.").rpartition(".")
+    for stem in (name, module):
+        ends = (f"/{stem.replace('.', '/')}{end}" for end in (".py", "/__init__.py"))
+        if files := [path for end in ends for path in paths() if path.endswith(end)]:
+            text = (ROOT / files[0][1:]).read_text(encoding="utf-8")
+            return stem == name or re.search(rf"\b{attribute}\b", text) is not None
+    return False
+
+
+def test_modules_and_files_in_the_prose_exist() -> None:
+    rooms = "|".join({path.parent.name for path in ROOT.glob("src/suffice/*/__init__.py")})
+    dotted = rf"(?:suffice|suffice_research|suffice_grade|{rooms})(?:\.\w+)+"
+    named = re.compile(rf"`({dotted}|(?:{'|'.join(FOLDERS)})/[\w./-]*|[\w/]+\.py)`")
+    missing = []
+    for page in PROSE:
+        text = FENCE.sub("", page.read_text(encoding="utf-8"))
+        found = set(named.findall(text)) - NOT_OURS
+        missing += [f"{page.name}: {name}" for name in found if not is_ours(name)]
+    assert missing == []
 
 
 def test_generated_pages_match_the_code_and_can_be_measured_again() -> None:

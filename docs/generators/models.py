@@ -216,7 +216,7 @@ starts the text), as with some retrievers. Files, with their sha256:
 ## Limits
 
 - {LEARNED[preset]}
-- The number of documents that a new kind of question needs is hard to estimate: label 100 questions and [adapt](../howto/adapt.md).
+- The number of documents that a new kind of question needs is hard to estimate: label 100 questions and [adapt](../howto/adapt.md#adapt-the-gate-to-your-corpus).
 - A promise holds for questions like those it was calibrated on, not on another corpus.
 - The gate estimates whether evidence is there, not whether it is true or whether a generator will use it well.
 - Our copy of `multihop_rag` contains only parts of many articles, so retrieval is easier than on the full corpus.
@@ -459,7 +459,7 @@ documents chosen so far and the candidate. Boosted trees as ONNX in `models/brid
 
     {BRIDGE_COMMANDS["fast"]}
 
-builds it from the data and seed {manifest["seed"]}, byte for byte. To fit your own, see [expand](../howto/expand.md).
+builds it from the data and seed {manifest["seed"]}, byte for byte. To fit your own, see [expand](../howto/ask.md#search-until-the-evidence-is-complete).
 
 ## Data
 

@@ -386,9 +386,9 @@ def formats() -> str:
             f"{inspect.getdoc(jsonl)}\n",
             "## Hits and labelled questions\n",
             "`suffice check --hits` and `--batch`, `/v1/check` and `Gate.check` take hits of any usual shape: "
-            "[check](../howto/check.md). `suffice adapt` takes labels of many shapes: [adapt](../howto/adapt.md). `suffice fit --examples` takes JSON Lines with `question`, `hits` and `gold`: "
-            "[fit a gate](../howto/fit-a-gate.md). `suffice serve --label` takes JSON Lines of `question` and `hits`, and appends "
-            "labels to another file: [label questions](../howto/label.md).\n",
+            "[check](../howto/check.md). `suffice adapt` takes labels of many shapes: [adapt](../howto/adapt.md#adapt-the-gate-to-your-corpus). `suffice fit --examples` takes JSON Lines with `question`, `hits` and `gold`: "
+            "[fit a gate](../howto/fit.md). `suffice serve --label` takes JSON Lines of `question` and `hits`, and appends "
+            "labels to another file: [label questions](../howto/adapt.md#label-questions).\n",
         ]
     )
 

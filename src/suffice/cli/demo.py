@@ -29,7 +29,7 @@ next, with your own documents:
   suffice adapt labels.jsonl --out gate         adapt the gate to 20 labels or more; with
                                                 hundreds, see suffice fit --help
   suffice serve --library library --gate gate   HTTP service with a page on port 8080
-  suffice mcp --library library                 MCP server; see docs/howto/integrations.md"""
+  suffice mcp --library library                 MCP server; see docs/howto/guard.md"""
 
 
 @command
