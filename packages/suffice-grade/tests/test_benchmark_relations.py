@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -41,6 +44,19 @@ def facts(*documents: Document) -> set[tuple[str, str, str]]:
 
 def page(title: str, text: str) -> Document:
     return Document(title or text[:20], text, title=title)
+
+
+# Documents and every fact that is read of them: `about` says which of them a rule was made for.
+TOLD = [
+    json.loads(line)
+    for line in Path(__file__).with_name("stated_facts.jsonl").read_text("utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize("told", TOLD, ids=lambda told: told["about"])
+def test_documents_state_these_facts_and_no_others(told: dict[str, Any]) -> None:
+    found = facts(*(page(title, text) for title, text in told["documents"]))
+    assert sorted(map(list, found)) == told["facts"]
 
 
 SENTENCES = {
@@ -136,82 +152,6 @@ def test_objects_have_a_kind() -> None:
 
 # -------------------------------------------------------------------------------------------- layout
 
-CATALOGUE = """# Services
-
-| service | team | port |
-|---|---|---|
-| ledger-api | Kestrel | 8080 |
-| mail-render | Osprey | 9090 |
-| Tue | nobody | 1 |
-
-## Atlas
-
-Owner: Mira Holt
-- **Default port**: 5432
-Note: do not restart it twice
-The service runs on Linux.
-```
-Owner: Nobody
-```
-"""
-
-
-def test_tables_keys_and_headings_are_facts() -> None:
-    found = facts(page("Handbook", CATALOGUE))
-    assert {
-        ("ledger-api", "assigned team", "Kestrel"),
-        ("mail-render", "port", "9090"),
-        ("Atlas", "owner", "Mira Holt"),
-        ("Atlas", "default port", "5432"),
-    } <= found
-    assert not {one for one in found if one[0] == "Tue" or "Nobody" in one or one[1] == "note"}
-
-
-def test_a_record_names_its_subject_and_a_chat_states_nothing() -> None:
-    record = page("", "Service: Atlas\nOwner: Mira Holt; port: 5432")
-    chat = page("Team chat", "Anna: can you call me?\nTom: at 5.\nAnna: ok\nTom: fine by me")
-    assert facts(record) == {("Atlas", "owner", "Mira Holt"), ("Atlas", "port", "5432")}
-    assert facts(chat) == set()
-
-
-def test_a_key_of_the_corpus_is_a_property() -> None:
-    texts = [f"Rota {at}\n\nEscort: Person {at}\nThe escort is new." for at in range(4)]
-    documents = [page(f"Site {at}A", text) for at, text in enumerate(texts)]
-    assert ("Site 2A", "escort", "Person 2") in facts(*documents)
-    assert ("Site 2A", "escort", "Person 2") not in facts(documents[2])
-
-
-MANUAL = """LS(1)                 User Commands                LS(1)
-
-NAME
-       ls - list directory contents
-
-SYNOPSIS
-       ls [OPTION]... [FILE]...
-
-OPTIONS
-       -a, --all
-              do not ignore entries starting with .
-
-       -c     sort by change time.  More about it.
-
-AUTHOR
-       Written by Richard Stallman.
-
-GNU coreutils 9.1         September 2022             LS(1)"""
-
-
-def test_a_manual_page_is_read_by_its_sections() -> None:
-    assert facts(page("ls(1)", MANUAL)) == {
-        ("ls(1)", "purpose", "list directory contents"),
-        ("ls(1)", "option --all", "do not ignore entries starting with"),
-        ("ls(1)", "option -c", "sort by change time"),
-        ("ls(1)", "author", "Richard Stallman"),
-        ("ls(1)", "package", "GNU coreutils"),
-        ("ls(1)", "version", "9.1"),
-        ("ls(1)", "page date", "September 2022"),
-    }
-
 
 def test_news_say_who_said_what_where_and_when() -> None:
     text = 'Eddy Cue runs services. "There was no valid alternative to it," Cue said on Monday.'
@@ -221,17 +161,6 @@ def test_news_say_who_said_what_where_and_when() -> None:
         ("The trial", "outlet", "The Verge"),
         ("The trial", "publication date", "26 September 2023"),
     } <= facts(article)
-
-
-def test_it_is_the_title_only_where_nothing_else_can_be_meant() -> None:
-    team = page("Team Tern", "Team Tern is new. It is led by Mira Holt.")
-    other = page("Team Tern", "Team Tern is new. Atlas broke. It is led by Mira Holt.")
-    assert ("Team Tern", "led by", "Mira Holt") in facts(team)
-    assert not {one for one in facts(other) if one[1] == "led by"}
-
-
-def test_headquarters_that_were_moved_are_not_where_the_sentence_says() -> None:
-    assert not facts(page("Kestrel", "Kestrel's headquarters was moved to Oslo."))
 
 
 def test_phrases_that_some_documents_have_as_subject_are_things() -> None:
@@ -298,13 +227,6 @@ def test_other_documents_and_the_title_say_what_a_page_is_about() -> None:
     known = parse_pages([*PLACES, page("France", "Wine is made there. It rains.")])
     assert (known["Ohio"].kind, known["Ohio"].noun) == ("place", "state")
     assert (known["Roses (1990 film)"].kind, known["France"].noun) == ("film", "country")
-
-
-def test_a_place_is_also_in_the_areas_that_the_text_names_around_it() -> None:
-    assert ("Jo Barr", "birth place state", "Ohio") in facts(*PLACES)
-    assert ("Jo Barr", "birth place", "Akron, Ohio") in facts(*PLACES)
-    state = page("Akron (state)", "Akron is a state of its own.")
-    assert ("Jo Barr", "birth place", "Akron (state)") not in facts(*PLACES, state)
 
 
 def test_a_capital_leads_both_ways_and_a_former_one_does_not() -> None:
@@ -405,71 +327,6 @@ def test_huge_lines_cost_linear_time(text: str) -> None:
     list(open_relations(text[:5_000]))
 
 
-@pytest.mark.parametrize(
-    ("title", "sentence", "fact"),
-    [
-        (
-            "Lubigi",
-            "Lubigi is a wetland near Kampala, the capital and largest city of Uganda.",
-            ("Uganda", "largest city", "Kampala"),
-        ),
-        (
-            "The Post",
-            "The Post is a paper of Washington, D.C., the capital city of the United States.",
-            ("United States", "capital", "Washington, D.C."),
-        ),
-        (
-            "The Sound",
-            "The Sound lies just north of the Danish capital, Copenhagen.",
-            ("Denmark", "capital", "Copenhagen"),
-        ),
-        (
-            "Thailand",
-            "The capital and largest city is Bangkok.",
-            ("Thailand", "capital", "Bangkok"),
-        ),
-        (
-            "Sweden",
-            "The highest point is Kebnekaise at 2,111 m above sea level.",
-            ("Sweden", "highest point", "Kebnekaise"),
-        ),
-        (
-            "Lake District",
-            "The land includes Scafell Pike, the highest mountain in England.",
-            ("England", "highest mountain", "Scafell Pike"),
-        ),
-    ],
-)
-def test_any_document_may_say_what_is_first_in_an_area(
-    title: str, sentence: str, fact: tuple[str, str, str]
-) -> None:
-    assert fact in facts(page(title, sentence))
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "The paper appeared in Kolkata, the capital of British India.",
-        "It serves Bangalore, Karnataka, the capital of India.",
-        "It serves Entebbe and Kampala, the capital of Uganda.",
-        "Savannah is the largest city in the U.S. state of Georgia.",
-        "The Post is the largest newspaper in Washington, D.C., a city.",
-        "A park in Kampala is the largest park in Uganda.",
-        "It lies in the core of the Devon Reserve, the largest park in Uganda.",
-        "The president, John Kennedy, visited the city.",
-    ],
-)
-def test_what_is_first_in_an_area_is_read_only_where_it_is_clear(sentence: str) -> None:
-    found = facts(page("Uganda", sentence), page("Washington (state)", "Washington is a state."))
-    areas = ("India", "Uganda", "Georgia", "Washington (state)")
-    said = {
-        (subject, relation)
-        for subject, relation, _ in found
-        if subject in areas and relation.startswith(("capital", "largest", "president"))
-    }
-    assert not said
-
-
 def test_a_long_chain_ends_at_what_is_first_in_a_country() -> None:
     documents = (
         page("Oh Yeah (album)", "Oh Yeah is an album by Charles Reed."),
@@ -528,43 +385,6 @@ def test_an_article_is_removed_from_the_start_of_a_name_only() -> None:
     assert not any(subject.startswith("Baranyc") for subject, _, _ in found)
     (fact,) = open_relations("The owner of the Church of the Nativity is Mira Holt.")
     assert fact.subject == "Church of the Nativity"
-
-
-def test_a_country_has_many_captains() -> None:
-    texts = ("Mira Holt is the {} of Norway.", "Norway's {} is Mira Holt.")
-    for role, is_read in (("captain", False), ("head coach", False), ("prime minister", True)):
-        found = facts(*(page(f"{role} {at}", one.format(role)) for at, one in enumerate(texts)))
-        assert (("Norway", role, "Mira Holt") in found) is is_read
-    assert ("Team Tern", "captain", "Mira Holt") in facts(
-        page("", "Mira Holt is the captain of Team Tern.")
-    )
-
-
-def test_a_rank_in_the_title_makes_a_person_with_two_spellings_of_the_first_name() -> None:
-    found = facts(
-        page(
-            "Maria, Duchess of Fell",
-            "Marie of Fell († 1405) claimed the duchy. Marie was daughter of Otto II, Duke of Fell "
-            "and Sophie Holt.",
-        ),
-        page("Otto II, Duke of Fell", "Otto II, Duke of Fell (1255 – 1326) was a duke."),
-    )
-    assert ("Maria, Duchess of Fell", "father", "Otto II, Duke of Fell") in found
-
-
-def test_the_parents_of_a_husband_are_parents_in_law() -> None:
-    found = facts(
-        page(
-            "Dana Holt",
-            "Dana Holt (born 27 October 1970) is an advocate. She is the wife of Peter Vale, the son "
-            "of John Vale and Mary Vale.",
-        ),
-        page("Peter Vale", "Peter Vale (born 1960) is a judge."),
-    )
-    assert {
-        ("Dana Holt", "father-in-law", "John Vale"),
-        ("Dana Holt", "husband", "Peter Vale"),
-    } <= found
 
 
 def test_a_bare_ruler_is_not_one_of_another_place() -> None:
