@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 from suffice.engines.batch.checkpoint import environment_versions, version_differences
 from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError, SufficeError
 from suffice.jobs import Job, identity
-from suffice.storage import package_versions
 
 __all__ = ["DaskCluster"]
 
@@ -55,40 +54,20 @@ class DaskCluster:
                 retryable=True,
             ) from error
         try:
-            self._await_workers(report)
-            self._check_versions()
-        except BaseException:
-            self.client.close()
-            raise
-
-    def _await_workers(self, report: Callable[[str], None]) -> None:
-        if self.threads:
-            return
-        wait = f"waiting {WORKER_WAIT_S:.0f} s for one"
-        report(f"the scheduler at {self.address} has no worker yet; {wait}")
-        try:
-            self.client.wait_for_workers(1, timeout=WORKER_WAIT_S)
+            if not self.threads:
+                wait = f"waiting {WORKER_WAIT_S:.0f} s for one"
+                report(f"the scheduler at {self.address} has no worker yet; {wait}")
+                self.client.wait_for_workers(1, timeout=WORKER_WAIT_S)
         except TimeoutError as error:
+            self.client.close()
             raise self.no_worker_error() from error
-
-    def _check_versions(self) -> None:
-        """Check first: a worker without suffice dies on its first task and uses up its retries."""
-        wanted = package_versions()
-        found = self.client.get_versions(packages=list(wanted))
-        for address, worker in found["workers"].items():
-            versions = {name: worker["packages"].get(name) for name in wanted}
-            _refuse_differences(version_differences(wanted, versions), f"the worker at {address}")
-        # The scheduler only needs suffice for what it passes on.
-        version = {"suffice": found["scheduler"]["packages"].get("suffice")}
-        differences = version_differences({"suffice": wanted.get("suffice")}, version)
-        _refuse_differences(differences, "the scheduler")
 
     @property
     def threads(self) -> int:
         """How many blocks the current workers can run at once."""
         try:
             return sum(self.client.nthreads().values())
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
             raise self.lost_error() from error
 
     def no_worker_error(self) -> EngineError:
@@ -98,9 +77,6 @@ class DaskCluster:
     def lost_error(self) -> EngineError:
         message = f"the scheduler at {self.address} went away"
         return EngineError(message, hint="check that it runs")
-
-    def executor(self, job: Job) -> DaskExecutor:
-        return DaskExecutor(self, job)
 
     def close(self) -> None:
         self.client.close()
@@ -125,14 +101,6 @@ def _checked_address(address: str) -> str:
     return address
 
 
-def _refuse_differences(differences: str, where: str) -> None:
-    if differences:
-        raise NotReadyError(
-            f"{where} would not give the same results: {differences}",
-            hint="install the same versions there and here, and start it again",
-        )
-
-
 class DaskExecutor:
     """One job on the workers."""
 
@@ -142,15 +110,7 @@ class DaskExecutor:
         self._count = 0
         self._job = _Sealed(replace(job, shared=None, key=job.key or self._name))
         self._shared = self._submit("shared", identity, _Sealed(job.shared))
-        self._window, self._checked_at = 0, -POLL_S
-
-    @property
-    def window(self) -> int:
-        now = time.monotonic()
-        if now - self._checked_at > POLL_S:  # workers come and go
-            self._window = QUEUED_PER_THREAD + QUEUED_PER_THREAD * self.cluster.threads
-            self._checked_at = now
-        return self._window
+        self.window = QUEUED_PER_THREAD + QUEUED_PER_THREAD * cluster.threads
 
     def submit(self, block: Any) -> DaskResult:
         self._count += 1
@@ -175,46 +135,43 @@ class DaskResult:
         return bool(self._future.status == "finished")
 
     def result(self) -> Any:
-        import distributed
+        from distributed import CancelledError
 
-        wait: Any = distributed.wait  # untyped
-        deserted_since: float | None = None
-        while True:
-            try:
-                with self._cluster.client.as_current():
-                    wait([self._future], timeout=POLL_S)
-                break
-            except TimeoutError:
-                deserted_since = self._check_workers(deserted_since)
-            except (distributed.CancelledError, OSError) as error:
-                raise self._cluster.lost_error() from error
+        self._wait()
         try:
             found = self._future.result()
-        except distributed.CancelledError as error:
+        except CancelledError as error:
             raise self._cluster.lost_error() from error
         except Exception as error:
-            if _is_unpickling_error(error):
-                where = f"the scheduler at {self._cluster.address}, or one of its workers,"
-                raise NotReadyError(
-                    f"{where} cannot load this task: {error}",
-                    hint="install the same suffice, and your plug-ins, on scheduler and workers",
-                ) from error
-            raise
+            if not _is_unpickling_error(error):
+                raise
+            where = f"the scheduler at {self._cluster.address}, or one of its workers,"
+            raise NotReadyError(
+                f"{where} cannot load this task: {error}",
+                hint="install the same suffice, and your plug-ins, on scheduler and workers",
+            ) from error
         if isinstance(found, _FinalError):
             raise found.error
         return found
 
-    def _check_workers(self, deserted_since: float | None) -> float | None:
-        """Since when there has been no worker; raises an error if that is too long."""
-        try:
-            if self._cluster.threads:
-                return None
-        except (OSError, RuntimeError) as error:
-            raise self._cluster.lost_error() from error
-        now = time.monotonic()
-        if deserted_since is not None and now - deserted_since > WORKER_WAIT_S:
-            raise self._cluster.no_worker_error()
-        return deserted_since or now
+    def _wait(self) -> None:
+        """Until the block is finished; an error if there has been no worker for too long."""
+        import distributed
+
+        wait: Any = distributed.wait  # untyped
+        seen = time.monotonic()  # the last time that there was a worker
+        while True:
+            try:
+                with self._cluster.client.as_current():
+                    wait([self._future], timeout=POLL_S)
+                return
+            except TimeoutError:
+                if self._cluster.threads:
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > WORKER_WAIT_S:
+                    raise self._cluster.no_worker_error() from None
+            except (distributed.CancelledError, OSError) as error:
+                raise self._cluster.lost_error() from error
 
     def drop(self) -> None:
         self._future.release()
@@ -274,7 +231,11 @@ def _prepare(wanted: Mapping[str, str], job: Job, shared: Any) -> Any:
     from distributed import get_worker
 
     where = f"the worker at {get_worker().address}"
-    _refuse_differences(version_differences(wanted, environment_versions()), where)
+    if differences := version_differences(wanted, environment_versions()):
+        raise NotReadyError(
+            f"{where} would not give the same results: {differences}",
+            hint="install the same versions there and here, and start it again",
+        )
     try:
         return job.prepare(shared)
     except SufficeError as error:

@@ -8,13 +8,12 @@ blocks ran one after the other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from suffice.engines.batch.checkpoint import Checkpoint
 from suffice.errors import EngineError, SufficeError
@@ -81,7 +80,6 @@ class BatchRunner:
         self._report = report or (lambda line: None)
         self._command = command
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint)
-        self._runs: WeakSet[Generator[Any, None, None]] = WeakSet()
         self._cluster: DaskCluster | None = None
         if scheduler is not None:
             from suffice.engines.batch.dask_executor import DaskCluster  # lazy: a slow extra
@@ -89,8 +87,6 @@ class BatchRunner:
             self._cluster = DaskCluster(scheduler, self._report)
 
     def close(self) -> None:
-        for run in list(self._runs):  # an unfinished one may have finished blocks to store
-            run.close()
         if self._cluster is not None:
             self._cluster.close()
 
@@ -104,23 +100,12 @@ class BatchRunner:
 
     def __call__(self, job: Job, blocks: Iterable[Any]) -> Iterator[Any]:
         """The result of each block, in the order of the blocks."""
-        run = self._run(job, blocks)
-        self._runs.add(run)
-        return run
-
-    def _run(self, job: Job, blocks: Iterable[Any]) -> Generator[Any, None, None]:
-        cluster = self._cluster
-        executor = LocalExecutor(job) if cluster is None else cluster.executor(job)
+        executor = self._executor(job)
         reader, waiting = _BlockReader(blocks), deque[_Block]()
         count = 0
         try:
             while True:
-                try:
-                    window = executor.window
-                except EngineError as error:  # the scheduler was lost between two results
-                    span = waiting[0].span if waiting else f"{job.name} after {count}"
-                    raise self._at_block(span, error) from error
-                while len(waiting) < window and (block := next(reader, None)) is not None:
+                while len(waiting) < executor.window and (block := next(reader, None)) is not None:
                     waiting.append(self._start(job, executor, block, count))
                     count += len(block)
                 if not waiting:
@@ -134,9 +119,17 @@ class BatchRunner:
                 with suppress(Exception):  # another error is being raised
                     if self._checkpoint is not None and block.pending.done:
                         self._keep(block, block.pending.result())
-                block.pending.drop()
+                with suppress(Exception):
+                    block.pending.drop()
         if reader.error is not None:
             raise reader.error
+
+    def _executor(self, job: Job) -> LocalExecutor | DaskExecutor:
+        if self._cluster is None:
+            return LocalExecutor(job)
+        from suffice.engines.batch.dask_executor import DaskExecutor  # lazy: a slow extra
+
+        return DaskExecutor(self._cluster, job)
 
     def _start(
         self, job: Job, executor: LocalExecutor | DaskExecutor, content: Any, count: int
