@@ -479,7 +479,7 @@ systems](../results.md).
 
     {BRIDGE_COMMANDS["untitled"]}
 
-[Its figures](../results.md#without-titles).
+[Its figures](../results.md).
 
 ## Limits
 
