@@ -1,4 +1,4 @@
-"""The expected answer type of a question, and the spans that have it."""
+"""The expected answer type of a question, the form of answers, and values that compare."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from suffice.answering.answer_type import (
     AnswerType,
     country_key,
     expected_answer_type,
-    find_spans,
     has_form,
     parse_day,
     parse_number,
@@ -69,46 +68,6 @@ def test_amounts_and_times_in_words_have_their_form() -> None:
     assert has_form("no", AnswerType.CHOICE)
     assert not has_form("in the office", AnswerType.NUMBER)
     assert not has_form("1984", AnswerType.PERSON)
-
-
-def test_spans_have_the_type_and_the_position() -> None:
-    text = "Vice Raid (20 March 851) by Edward L. Cahn and Anna May cost 1,200 dollars in Prague."
-    for form, found in {
-        AnswerType.PERSON: ["Vice Raid", "March", "Edward L. Cahn", "Anna May", "Prague"],
-        AnswerType.DATE: ["20 March 851"],
-        AnswerType.PLACE: ["Prague"],
-        AnswerType.YES_NO: [],
-    }.items():
-        assert [one.text for one in find_spans(text, form)] == found
-        assert all(text[one.start : one.end] == one.text for one in find_spans(text, form))
-
-
-def test_ranks_belong_to_names_and_lost_dashes_end_years() -> None:
-    people = find_spans(
-        (
-            "She was a daughter of William, Duke of Nassau, and sister of James Douglas, 14th "
-            "Earl of Morton."
-        ),
-        AnswerType.PERSON,
-    )
-    assert [one.text for one in people] == [
-        "William, Duke of Nassau",
-        "James Douglas, 14th Earl of Morton",
-    ]
-    assert [
-        one.text
-        for one in find_spans(
-            "Helena (18 August 183127 October 1888) lived in the 1850s.", AnswerType.DATE
-        )
-    ] == [
-        "18 August 1831",
-        "27 October 1888",
-    ]
-    kinds = find_spans(
-        "Al Lee (born 1960) is an American film director, actor and writer who lives in Rome.",
-        AnswerType.KIND,
-    )
-    assert [one.text for one in kinds] == ["American film director, actor and writer"]
 
 
 def test_days_numbers_and_countries_compare() -> None:

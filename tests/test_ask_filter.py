@@ -108,7 +108,7 @@ def test_a_library_of_another_kind_is_not_silently_unfiltered() -> None:
 
 
 def test_the_command_filters_and_refuses_what_it_cannot(library: Library, tmp_path: Path) -> None:
-    words = ("ask", library.path, BRIDGE, "--preset", "fast", "--json")
+    words = ("ask", library.path, BRIDGE, "--json")
     trace = json.loads(suffice(*words, "--filter", json.dumps(CHRONICLE)).stdout)
     assert trace["settings"]["strict"] is True
     assert {hit["doc_id"] for step in trace["steps"] for hit in step["hits"]} >= {"ermengarde"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands import suffice
-from tests.small_world import BRIDGE, FILMS
+from tests.small_world import COMPARISON, FILMS
 from tests.stand_in_server import fails, serving
 from typer.testing import Result
 
@@ -28,30 +28,28 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_ask(library: Path, *words: object) -> Result:
-    return suffice("ask", library, BRIDGE, *words)
-
-
-# By rules, which the fast gate leaves the reading to: the reader that ships is not sure enough of
-# this mother (decision 15).
-RULES = ("--preset", "fast")
+    return suffice("ask", library, COMPARISON, *words)
 
 
 def test_without_a_model_the_path_of_sentences_is_shown(library: Path) -> None:
-    result = run_ask(library, *RULES)
+    result = run_ask(library)
     assert result.exit_code == 0, result.output
     assert "no language model" in result.stderr
-    assert "1. Who is the mother of Lothair II?" in result.stdout
-    assert "Ermengarde of Tours" in result.stdout
+    assert "1. Who is the director of the film Shadows In Paradise?" in result.stdout
+    assert "[storm #0] Jerome Storm (November 11, 1890" in result.stdout
     assert "p_complete" in result.stderr
     assert "ANSWER" in result.stdout or "missing:" in result.stdout
 
 
 def test_json_is_the_whole_trace(library: Path) -> None:
-    result = run_ask(library, "--json", *RULES)
+    result = run_ask(library, "--json")
     trace = json.loads(result.stdout)
     assert trace["model_configured"] is False
-    assert trace["plan"] == ["Who is the mother of Lothair II?", "When did #1 die?"]
-    assert {one["doc_id"] for one in trace["citations"]} >= {"lothair", "ermengarde"}
+    assert trace["plan"][:2] == [
+        "Who is the director of the film Shadows In Paradise?",
+        "When was #1 born?",
+    ]
+    assert {one["doc_id"] for one in trace["citations"]} >= {"dog", "storm"}
     assert trace["action"] in ("answer", "abstain")
 
 
@@ -72,14 +70,14 @@ def test_a_model_that_fails_is_reported(library: Path) -> None:
     assert "note: the model did not answer" in result.stderr
 
 
-def test_a_dead_server_is_reported_and_the_rules_answer(library: Path) -> None:
+def test_a_dead_server_is_reported_and_the_reader_answers(library: Path) -> None:
     with serving(fails(500)) as (url, _):
         pass
     result = run_ask(library, "--model", "stand-in", "--base-url", url)
     assert result.exit_code == 0, result.output
     assert "refused" in result.stderr
     assert "no language model" not in result.stderr
-    assert "Ermengarde of Tours" in result.stdout
+    assert "Jerome Storm" in result.stdout
 
 
 def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path: Path) -> None:
@@ -89,9 +87,7 @@ def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path
     assert again.exit_code == 0, again.output
     assert again.stdout == file.read_text(encoding="utf-8")
     assert "1 of 1 traces replayed identically" in again.stderr
-    file.write_text(
-        file.read_text(encoding="utf-8").replace("Ermengarde", "Ermintrude"), encoding="utf-8"
-    )
+    file.write_text(file.read_text(encoding="utf-8").replace("Jerome", "Jeremy"), encoding="utf-8")
     parted = suffice("ask", library, "--replay", file)
     assert parted.exit_code == 1
     assert "does not replay" in parted.stderr
@@ -126,14 +122,14 @@ def test_without_a_question_one_is_asked_for(library: Path) -> None:
 
 
 def test_the_live_view_shows_the_plan_and_its_answers(library: Path, tmp_path: Path) -> None:
-    run_ask(library, "--trace", tmp_path / "trace.jsonl", *RULES)
+    run_ask(library, "--trace", tmp_path / "trace.jsonl")
     (trace,) = read_traces(tmp_path / "trace.jsonl")
     begun = replace(trace, steps=trace.steps[:1])
     assert _progress_text(begun).splitlines()[1:3] == [
-        "├─ 1. Who is the mother of Lothair II?  = Ermengarde of Tours",
-        "└─ 2. When did #1 die?  = ...",
+        "├─ 1. Who is the director of the film Shadows In Paradise?  = Aki Kaurismäki",
+        "├─ 2. When was #1 born?  = ...",
     ]
-    assert "= 20 March 851" in _progress_text(trace)
+    assert "= 4 April 1957" in _progress_text(trace)
     assert "p_complete " in _progress_text(trace).splitlines()[-1]
 
 
@@ -144,9 +140,9 @@ def test_a_trace_that_cannot_be_saved_does_not_cost_the_answer(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fail)
-    result = run_ask(library, "--trace", tmp_path / "t.jsonl", *RULES)
+    result = run_ask(library, "--trace", tmp_path / "t.jsonl")
     assert result.exit_code == 1
-    assert "Ermengarde of Tours" in result.stdout
+    assert "Jerome Storm" in result.stdout
     assert f"error: {tmp_path / 't.jsonl'}: No space left on device" in result.stderr
 
 

@@ -17,10 +17,10 @@ from suffice.retrieval.name_links import (
     codes,
     initials,
     name_links,
-    stem,
     subject,
     subject_names,
 )
+from suffice.text import stem
 from suffice.types import Document
 
 ALBUMS = (

@@ -8,9 +8,9 @@
     ask               plan, act, review, and the gate
     ask, no gate      ... without the gate
 
-Plug-ins named `systems.NAME` add more. Without a model, all systems read by the same rules. No
-question is judged by a gate that was fitted on it: "fitted" fits two gates, one on each half of the
-questions, and each judges the other half.
+Plug-ins named `systems.NAME` add more. Without a model, the gate's reader reads, or the shipped one
+if it has none. No question is judged by a gate that was fitted on it: "fitted" fits two gates, one
+on each half of the questions, and each judges the other half.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,10 +32,11 @@ import numpy as np
 
 from suffice.answering.ask import AskPolicy, HopEstimator, ask, final_step
 from suffice.answering.budget import Budget, MeteredModel
+from suffice.answering.expand import gate_for_expansion
 from suffice.answering.plan import whole_question_step
 from suffice.answering.review import review
 from suffice.answering.span_reader import FindAnswer, answer_finder
-from suffice.answering.step import EvidenceCache, ModelReader
+from suffice.answering.step import EvidenceCache, StepReader
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.errors import DataError, InputError, ModelError, NotReadyError, did_you_mean
@@ -55,6 +56,7 @@ from suffice.evaluation.searching import (
 )
 from suffice.gate.gate import FAST, STANDARD
 from suffice.gate.gate_ref import open_gate
+from suffice.gate.reader import SHIPPED_READER, Reader
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import (
     Encoder,
@@ -207,6 +209,11 @@ class AnswerSetup:
     k: int = 5  # hits read by naive RAG
     max_chars: int = 6000  # characters of passages shown to a model at once
     clock: Callable[[], float] | None = None
+    find: FindAnswer | None = None  # reads for gates without a reader; None: the shipped reader
+
+    def finder(self, gate: object) -> FindAnswer:
+        """The gate's own reader, or the one for gates without."""
+        return answer_finder(gate) or self.find or _shipped_reader().answer
 
     def start(self) -> tuple[EvidenceCache, MeteredModel]:
         return EvidenceCache(self.corpus), MeteredModel(self.model, self.budget, self.clock)
@@ -217,11 +224,11 @@ class AnswerSetup:
         hits: Sequence[Hit],
         evidence: EvidenceCache,
         meter: MeteredModel,
-        find: FindAnswer | None = None,
+        gate: object = None,
     ) -> AnswerOutcome:
-        """The reader's answer to the question from these hits; without `find`, by rules."""
+        """The answer to the question from these hits, by the model or the gate's reader."""
         step, passages = whole_question_step(question), evidence.passages(hits)
-        reader = ModelReader(meter, max_chars=self.max_chars, find=find)
+        reader = StepReader(meter, self.finder(gate), max_chars=self.max_chars)
         reading = reader.read(step.text, step.answer_type, passages)
         reviewed = review(step.text, reading, passages, hops=1)
         meter.elapsed()
@@ -230,6 +237,11 @@ class AnswerSetup:
         doc_ids = tuple(hit.doc_id for hit in hits)
         error = next((call.error for call in meter.calls if call.error), None)
         return AnswerOutcome(reading.answer, doc_ids, meter.cost, reading.answer, sure, error)
+
+
+@cache
+def _shipped_reader() -> Reader:
+    return Reader(SHIPPED_READER)
 
 
 System = Callable[[AnswerSetup, str, GateLike], AnswerOutcome]  # (setup, question, gate)
@@ -245,7 +257,7 @@ def read_once(k: Callable[[AnswerSetup], int], retriever: str | None = None) -> 
     def system(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
         evidence, meter = setup.start()
         hits = evidence.search(question, k=k(setup), retriever=retriever)
-        return setup.read(question, hits, evidence, meter, answer_finder(gate))
+        return setup.read(question, hits, evidence, meter, gate)
 
     return system
 
@@ -256,18 +268,29 @@ class AlwaysComplete:
     def __init__(self, gate: object = None) -> None:
         if isinstance(gate, HopEstimator):
             self.hops = gate.hops
-        if (find := answer_finder(gate)) is not None:
-            self.find_answer = find
 
     def check_batch(self, pairs: Iterable[Any], **_: Any) -> list[Verdict]:
         return [Verdict(Estimate(1.0, 1.0, 1.0), Action.ANSWER) for _ in pairs]
+
+
+class _Judge:
+    """A gate with a reader, its own or another."""
+
+    def __init__(self, gate: GateLike, find: FindAnswer) -> None:
+        self._gate, self.check_batch, self.find_answer = gate, gate.check_batch, find
+        if isinstance(gate, HopEstimator):
+            self.hops = gate.hops
+
+    def for_expansion(self) -> GateLike:
+        found = gate_for_expansion(self._gate)
+        return self if found is self._gate else found
 
 
 def ask_system(policy: AskPolicy, *, gated: bool = True, always: bool = False) -> System:
     """`ask` with this policy; `always`: answer with whatever was found."""
 
     def system(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
-        judge: GateLike = gate if gated else AlwaysComplete(gate)
+        judge = _Judge(gate if gated else AlwaysComplete(gate), setup.finder(gate))
         options: Any = {"budget": setup.budget, "clock": setup.clock}
         options["policy"] = replace(policy, max_passage_chars=setup.max_chars)
         outcome = _outcome(ask(question, setup.corpus, judge, setup.model, **options), gated=gated)
@@ -398,7 +421,8 @@ def run_systems(
 ) -> dict[str, list[AnswerOutcome]]:
     """The outcome of each system for each question; `gates` has a gate for each question.
 
-    If a language model fails on a question, the rules read. A model that never answers is an error.
+    If a language model fails on a question, the gate's reader reads. A model that never answers is
+    an error.
     `workers` questions run at a time. `kept` has the known outcomes and receives the new ones. With
     `confidence` the gate also judges the documents of the systems without a gate.
     """
@@ -546,9 +570,10 @@ def _fit_gate(
             progress("gathering lists", len(lists), len(texts))
     documents = {one.doc_id: one for one in setup.corpus.store.documents()}
     examples = partial_sets(known, lists, documents, seed=seed)
-    by_rules = AnswerSetup(setup.corpus, budget=setup.budget)  # a model would hold nearly the same
+    # A model would hold nearly the same.
+    alone = AnswerSetup(setup.corpus, budget=setup.budget, find=setup.find)
     for done, one in enumerate(known, start=1):
-        doc_ids = SYSTEMS["always"](by_rules, one.question.text, AlwaysComplete()).held or ()
+        doc_ids = SYSTEMS["always"](alone, one.question.text, AlwaysComplete()).held or ()
         examples.append(held_set(one, doc_ids, documents))
         if progress is not None:
             progress("gathering examples", done, len(known))

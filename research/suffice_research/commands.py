@@ -175,7 +175,7 @@ def evaluate_answers(
 
     The systems are single passage, naive, fixed k, interleaved, max rounds, always, ask, and ask
     without one part: "ask, no gate", "ask, no review", "ask, fixed alpha", "ask, any exemplars".
-    Without --model, the gate's reader answers, or rules if the gate has none.
+    Without --model, the gate's reader answers, or the shipped one if it has none.
     """
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders and rerankers
     from suffice_research import answer_systems
@@ -255,7 +255,7 @@ def _say_warnings(run: AnswerRun) -> None:
         say(SEEN.format(seen))
     for name, outcomes in run.systems.items():
         if failed := [outcome.error for outcome in outcomes if outcome.error]:
-            say(f"{name}: the model failed on {len(failed):,} questions, which were read by rules")
+            say(f"{name}: the model failed on {len(failed):,} questions; the gate's reader read")
             say(f"  the first: {failed[0]}")
 
 

@@ -37,6 +37,11 @@ def jaccard(one: Set[str], other: Set[str]) -> float:
     return len(one & other) / together if together else 1.0
 
 
+def stem(token: str) -> str:
+    """The stem shared by related words: "performer" gives "perform"; short words stay whole."""
+    return token[: max(5, len(token) - 2)] if len(token) > 5 and token.isalpha() else token
+
+
 _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 

@@ -329,7 +329,7 @@ class Review:
     confidence: float
     accuracy: float
     support: Support
-    by: str  # "model", "cross-encoder", "reader" or "rules"
+    by: str  # "model", "reader", "citations" (no model judged them), or "none" without an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +377,7 @@ class Step:
     citations: tuple[Citation, ...] = ()
     review: Review | None = None
     revision: int = 0  # how often the answer was revised
-    by: str = ""  # "reader", "model", "extractive" (rules), "both"; "joined" from earlier steps
+    by: str = ""  # "reader" (of the gate), "model", or "joined" from earlier steps
     cost: Cost = Cost()
 
 

@@ -70,15 +70,12 @@ def test_probabilities_are_as_often_right_as_they_say() -> None:
     assert row["abstained"] == 1.0
 
 
-def test_the_verdict_is_a_factor_of_the_probability_but_not_if_a_sentence_states_the_answer() -> (
-    None
-):
+def test_the_verdict_is_a_factor_of_the_probability() -> None:
     model = AnswerModel(np.array([np.log(4), 0, 0, 0, 0]), Platt(1.0, 0.0))
     one = AnsweredList("a", "?", (), ("b",), "b", (1.0, 0, 0, 0, 0), p_complete=0.5)
     assert probabilities([one], model) == pytest.approx([0.4])
     unlikely = replace(one, p_complete=0.01)
-    stated = replace(unlikely, floor=0.7)
-    assert probabilities([unlikely, stated], model) == pytest.approx([0.008, 0.8])
+    assert probabilities([unlikely], model) == pytest.approx([0.008])
     assert probabilities([unlikely], model, gated=False) == pytest.approx([0.4])
     assert probabilities([replace(one, answer="")], model).tolist() == [0.0]
 

@@ -26,12 +26,13 @@ from typing import Any
 
 from suffice.answering.answer_type import expected_answer_type
 from suffice.answering.budget import Budget, MeteredModel
-from suffice.answering.extractive_reader import ExtractiveReader, passage_from_document
-from suffice.answering.step import ModelReader
+from suffice.answering.span_reader import SpanReader, passage_from_document
+from suffice.answering.step import StepReader
 from suffice.datasets import load
 from suffice.datasets.jsonl import document_record, load_documents
 from suffice.errors import InputError, ModelError
 from suffice.evaluation.metrics import ANSWER_METRICS
+from suffice.gate.reader import SHIPPED_READER, Reader
 from suffice.storage import BadRecords, read_json_records, write_atomically
 from suffice.storage.stage_cache import json_line
 from suffice.text import title_key, tokens
@@ -104,8 +105,8 @@ def _question(item: Item, model: PromptRecorder) -> str | None:
 
 
 def _answer(item: Item, model: PromptRecorder) -> str | None:
-    """The model's answer alone; `ask` would also check it against the rules."""
-    reader = ModelReader(MeteredModel(model, Budget(calls=None, tokens=None)))
+    """The model's answer alone; `ask` would also hold it against the gate's reader."""
+    reader = StepReader(MeteredModel(model, Budget(calls=None, tokens=None)), None)
     passages = [passage_from_document(one) for one in item.documents]
     reader.read(item.question.text, expected_answer_type(item.question.text), passages)
     prompt, _ = model.asked[-1]
@@ -185,6 +186,8 @@ def draw_items(
         ranked.append(((turns[record["hops"]], record["hops"]), record))
         turns[record["hops"]] += 1
     ranked.sort(key=lambda pair: pair[0])
+    # The stored verdicts on "rules answer" are of a reader by rules, which is gone.
+    reader = SpanReader(Reader(SHIPPED_READER).answer)
     items = []
     for _, record in ranked[:count]:
         question = question_from_record(record)
@@ -193,7 +196,7 @@ def draw_items(
         of = {claim.claim_id: claim for some in claims for claim in some}
         facts = [of[one.claim_id] for one in question.paths[0].triples if one.claim_id in of]
         passages = [passage_from_document(one) for one in needed]
-        read = ExtractiveReader().read(question.text, expected_answer_type(question.text), passages)
+        read = reader.read(question.text, expected_answer_type(question.text), passages)
         items.append(Item(corpus, question, record, needed, tuple(facts), claims[0], read.answer))
     return items
 

@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 import suffice
 from suffice.answering.ask import AskPolicy
-from suffice.answering.extractive_reader import passage_from_document
 from suffice.answering.plan import whole_question_step
-from suffice.answering.span_reader import FindAnswer, SpanReader
+from suffice.answering.span_reader import FindAnswer, SpanReader, passage_from_document
 from suffice.errors import DataError
 from suffice.protocols import LanguageModel, Progress
 from suffice.storage import sha256_of

@@ -19,8 +19,7 @@ from suffice.answering.ask import AskPolicy
 from suffice.answering.expand import strip_scores
 from suffice.answering.plan import whole_question_step
 from suffice.answering.prompting import object_schema, parse_json_object, quote_inline
-from suffice.answering.span_reader import answer_finder
-from suffice.answering.step import ModelReader
+from suffice.answering.step import StepReader
 from suffice.protocols import GateLike
 from suffice.text import title_key
 from suffice.types import Action, Hit
@@ -40,8 +39,8 @@ ALONE = (
 def read_interleaved(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
     """Read, search for the sentence that was read, read new hits, until there are none."""
     evidence, meter = setup.start()
-    step, find = whole_question_step(question), answer_finder(gate)
-    reader = ModelReader(meter, max_chars=setup.max_chars, find=find)
+    step = whole_question_step(question)
+    reader = StepReader(meter, setup.finder(gate), max_chars=setup.max_chars)
     fresh: Sequence[Hit] = evidence.search(question, k=INTERLEAVED, retriever=None)
     hits, searched, limit = list(fresh), {question}, setup.budget.documents
     while fresh and len(hits) < limit and meter.rounds_left and not meter.out_of_time():
@@ -56,7 +55,7 @@ def read_interleaved(setup: AnswerSetup, question: str, gate: GateLike) -> Answe
         new = [hit for hit in found if hit.doc_id not in known]
         fresh = new[: min(INTERLEAVED, limit - len(hits))]
         hits += fresh
-    return setup.read(question, hits, evidence, meter, find)
+    return setup.read(question, hits, evidence, meter, gate)
 
 
 def answer_alone(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
@@ -81,7 +80,7 @@ def loop_if_incomplete(setup: AnswerSetup, question: str, gate: GateLike) -> Ans
     hits = evidence.search(question, k=setup.budget.documents, retriever=BRIDGE)
     (verdict,) = gate.check_batch([(question, strip_scores(hits))], documents=evidence.documents)
     if verdict.action is Action.ANSWER:
-        return setup.read(question, hits, evidence, meter, answer_finder(gate))
+        return setup.read(question, hits, evidence, meter, gate)
     before = meter.elapsed()
     outcome = _ALWAYS(setup, question, gate)
     seconds = outcome.cost.seconds + before

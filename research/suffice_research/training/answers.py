@@ -7,7 +7,7 @@ The second is learned from complete lists of questions in part `stack`, which th
 seen. The first is the gate's p_complete; where no gate judges, it is what the reader says,
 calibrated on the same lists and on as many that lack a needed passage. On those, every answer is
 wrong, a guess. An answer is right with a token F1 of 0.5, as SQuAD counts tokens. Lists are read as
-`ask` reads them: forms and roles are checked, and the gate must say ANSWER.
+`ask` reads them: forms are checked, and the gate must say ANSWER.
 
 Figures are for the parts `test` and `unseen`. The level from which `ask` answers is chosen on
 `stack` alone, where each source is judged by weights fitted without it: it must hold for unseen
@@ -35,8 +35,7 @@ import numpy.typing as npt
 
 from suffice.answering.answer_type import expected_answer_type
 from suffice.answering.ask import AskPolicy
-from suffice.answering.extractive_reader import passage_from_document
-from suffice.answering.span_reader import Fits, SpanReader
+from suffice.answering.span_reader import Fits, SpanReader, passage_from_document
 from suffice.evaluation.gate_evaluation import is_seen
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.evaluation.result_files import source_commit
@@ -96,9 +95,8 @@ class AnsweredList:
     question: str
     hits: tuple[Passage, ...]
     gold: tuple[str, ...]  # empty: unanswerable
-    answer: str = ""  # none if its form or roles are wrong
-    signs: tuple[float, ...] = ()  # none if a rule says yes or no
-    floor: float = 0.0  # minimum probability if the sentence states the answer
+    answer: str = ""  # none if its form is wrong
+    signs: tuple[float, ...] = ()
     complete: float = 0.0  # the reader's log-odds that the hits are complete
     p_complete: float = 1.0  # by the gate
     passed: bool = True  # the gate says ANSWER
@@ -212,7 +210,7 @@ def _read(one: AnsweredList) -> AnsweredList:
     def find(question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits) -> FoundAnswer:
         found, signs, complete = reader.best_answer(question, titles, texts, fits)
         said.append((signs.tolist(), complete))
-        return found  # with probability 0: the reading adds the floor
+        return found
 
     documents = {
         str(at): Document(str(at), hit.text, title=hit.title) for at, hit in enumerate(one.hits)
@@ -226,7 +224,6 @@ def _read(one: AnsweredList) -> AnsweredList:
         one,
         answer=reading.answer or "",
         signs=tuple(signs),
-        floor=float(reading.score),
         complete=complete,
         p_complete=verdict.p_complete,
         passed=verdict.action is Action.ANSWER,
@@ -253,7 +250,7 @@ def fit_model(lists: Sequence[AnsweredList]) -> AnswerModel:
     """
     from scipy.optimize import minimize
 
-    learned = [one for one in lists if one.gold and one.answer and one.signs and not one.floor]
+    learned = [one for one in lists if one.gold and one.answer and one.signs]
     signs, share = np.array([one.signs for one in learned]), _shares(learned)
     sides = np.where([one.right for one in learned], 1.0, -1.0)
 
@@ -285,9 +282,7 @@ def probabilities(
     held = np.array([one.p_complete for one in lists])
     if not gated:
         held = model.complete.apply([one.complete for one in lists])
-    floor = np.array([one.floor for one in lists])
-    p = np.where(floor > 0, np.maximum(right, floor), held * right)
-    return np.where([bool(one.answer) for one in lists], p, 0.0)
+    return np.where([bool(one.answer) for one in lists], held * right, 0.0)
 
 
 def left_out_probabilities(lists: Sequence[AnsweredList]) -> Floats:
@@ -387,7 +382,7 @@ def direction_lists(folder: Path = DIRECTION) -> list[AnsweredList]:
     for row in map(json.loads, lines):
         text = (Passage("", row["text"]),)
         group, number = row["id"].split("-")
-        # The rules of `suffice.answering.roles` were written with the other pairs in view.
+        # Rules that checked roles, now gone, were written with the pairs of "read" in view.
         if group == "direction":
             group = "kept" if int(number) % 4 == 2 else "read"
         name = f"direction/{group}"

@@ -6,12 +6,9 @@
     plan               sub-questions that depend on each other, and combining their answers
     planner            a model plans with exemplars; without a model, `rule_planner` does
 
-    step               search and read for one sub-question
-    span_reader        find the answer with the gate's transformer
-    extractive_reader  find it by rules, for gates without a transformer; `answer_type` finds spans
-    roles              who did what to whom: whether a sentence contradicts its answer
-    clauses            its grammar: verb forms, voice, and a question as a clause with a gap
-    converses          verbs and nouns that say the same from the other side, and opposites
+    step               search and read for one sub-question, with the gate's reader or a model
+    span_reader        find the answer with the gate's reader
+    answer_type        the form that an answer should have
     review             whether to trust an answer
 
     budget             spending limits, and the metered model

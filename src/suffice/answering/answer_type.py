@@ -1,19 +1,16 @@
-"""The expected answer type of a question, and the spans of a text that have that type.
+"""The expected answer type of a question, whether an answer has its form, and values that compare.
 
 A person, place or thing is a name. Dates and numbers are recognized by their form. A country is its
 name or its nationality. A kind is what something is said to be ("an American film director").
-`extractive_reader` decides which span is the answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from suffice.lexicon import MONTHS, NUMBER_WORDS, SENTENCE_OPENERS, WEEKDAYS
+from suffice.lexicon import MONTHS, NUMBER_WORDS, WEEKDAYS
 from suffice.storage.records import read_toml
 from suffice.text import date_mentions, title_key, tokens
 
@@ -28,15 +25,6 @@ class AnswerType(StrEnum):
     CHOICE = "choice"
     KIND = "kind"
     THING = "thing"
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Part of a text and its position."""
-
-    text: str
-    start: int
-    end: int
 
 
 VOCABULARY = read_toml(Path(__file__).parent / "vocabulary.toml")
@@ -145,18 +133,8 @@ def _asks_whether(question: str, asks_at: int | None) -> bool:
     return is_statement and not asks_for
 
 
-# --- finding spans
+# --- values that compare
 
-_MONTH = rf"(?:{'|'.join(MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?"
-# Chronicles give years of three digits after a day; `suffice.text` does not read these as dates.
-_DATE = re.compile(
-    # "18 August 183127 October 1888": if a dash was lost, the year ends after four digits.
-    rf"\b\d{{1,2}} {_MONTH} \d{{4}}(?=\d{{1,2}} {_MONTH})"
-    rf"|(?<=\d{{4}})\d{{1,2}} {_MONTH} \d{{4}}\b"
-    rf"|\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{3,4}}\b"
-    rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{3,4}}\b"
-    rf"|\b{_MONTH} \d{{4}}\b|(?<![\d,.])(?:1\d|20)\d\d(?![\d,s]|\.\d)"
-)
 _NUMBER = re.compile(
     r"(?<![\w.,-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
     r"(?: (?:million|billion|thousand|hundred|percent))?(?!\w)"
@@ -188,111 +166,6 @@ COUNTRIES = _country_keys()
 _COUNTRY = re.compile(
     rf"\b(?:{'|'.join(sorted(COUNTRIES, key=len, reverse=True))})\b", re.IGNORECASE
 )
-
-
-def find_spans(text: str, answer_type: AnswerType) -> list[Span]:
-    """All spans of this type, in order; none for types that have no recognizable form."""
-    find = _FINDERS.get(answer_type)
-    return [] if find is None else list(find(text))
-
-
-def _matches(pattern: re.Pattern[str]) -> Callable[[str], Iterator[Span]]:
-    return lambda text: (Span(one.group(), *one.span()) for one in pattern.finditer(text))
-
-
-# Like the names in `suffice.text`, but with initials inside ("Edward L. Cahn"), and split at "and".
-_PART = r"(?:(?:[^\W\d_a-z]\.)+(?=\s)|(?:St|Mt|Ft|Dr|Mr|Mrs)\.|[^\W\d_a-z][\w'’&-]{0,40})"
-_SMALL = r"(?:of|the|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y)"
-_NAME = re.compile(rf"(?<![\w'’]){_PART}(?:\s+(?:{_SMALL}\s+){{0,2}}{_PART}){{0,11}}")
-# "William, Duke of Nassau" and "James Douglas, 14th Earl of Morton" are one name each.
-_RANK = (
-    r"(?:Duke|Duchess|Earl|Count|Countess|Viscount|Viscountess|Baron|Baroness|Baronet|Marquess"
-    r"|Marquis|Margrave|Landgrave|Elector|Prince|Princess|King|Queen|Lord|Lady|Emperor|Empress"
-    r"|Archduke|Grand Duke)"
-)
-_TITLED = re.compile(
-    rf"{_NAME.pattern},\s+(?:\d+(?:st|nd|rd|th)\s+)?{_RANK}"
-    rf"(?:\s+(?:of|de|von)\s+(?:the\s+)?{_PART}(?:-\s?{_PART})?)?"
-)
-_QUOTED = re.compile(  # a title of several words
-    r"[\"“](?=[^\W\da-z_][^\s\"“”]*\s)([^\"“”]{5,160}?)[,.]?[\"”]"
-)
-
-
-def _persons(text: str) -> Iterator[Span]:
-    """Names with their ranks; a title in quotes is not a person."""
-    titled = {found.start(): found for found in _TITLED.finditer(text)}
-    quoted = [found.span() for found in _QUOTED.finditer(text)]
-    for span in _names(text):
-        if any(start <= span.start < end for start, end in quoted):
-            continue
-        found = titled.get(span.start)
-        if found is not None:
-            yield Span(found.group(), *found.span())
-        elif not any(start < span.start < one.end() for start, one in titled.items()):
-            yield span
-
-
-def _names(text: str) -> Iterator[Span]:
-    for found in _NAME.finditer(text):
-        start, words = found.start(), found.group().split()
-        while words and words[0].casefold() in SENTENCE_OPENERS:
-            start = text.index(words[0], start) + len(words.pop(0))
-        name = re.sub(r"['’]s?$", "", " ".join(words))
-        if name:
-            start = text.index(words[0], start)
-            yield Span(name, start, found.end())
-
-
-def _things(text: str) -> Iterator[Span]:
-    """Names, and titles in quotes as a whole."""
-    quoted = [Span(found[1], *found.span(1)) for found in _QUOTED.finditer(text)]
-    named = (
-        one
-        for one in _names(text)
-        if not any(title.start <= one.start < title.end for title in quoted)
-    )
-    return iter(sorted((*quoted, *named), key=lambda one: one.start))
-
-
-def _places(text: str) -> Iterator[Span]:
-    """Names after a preposition of place: "in Prague"."""
-    place = re.compile(r"\b(?:in|at|near|from|to|of|into)\s+(?:the\s+)?$")
-    return (span for span in _names(text) if place.search(text[: span.start]))
-
-
-def _countries(text: str) -> Iterator[Span]:
-    return (span for span in _matches(_COUNTRY)(text) if span.text[0].isupper())
-
-
-# "is an American actor, writer and producer who ...": from the article to where the kind ends.
-_KIND = re.compile(
-    r"\b(?:is|was|are|were)\s+(?:(?:also|both|primarily|best known as)\s+)?"
-    r"(?:(?:an?|the|one of the)\s+)?(?P<what>[^.;()]+?)"
-    r"(?=\s*(?:[.;()]|$|,?\s(?:who|whose|which|that|where|when|from|by|for|known|born|best|based"
-    r"|located|in|on|at|with|(?<!genus )(?<!species )(?<!family )(?<!type )(?<!kind )of"
-    r"|belonging|starring|featuring|directed|written|produced|created|published|released|founded"
-    r"|native|endemic|and (?:is|was))\b))"
-)
-
-
-def _kinds(text: str) -> Iterator[Span]:
-    text = re.sub(r"\([^()]*\)", lambda aside: " " * len(aside.group()), text)
-    return (Span(found["what"], *found.span("what")) for found in _KIND.finditer(text))
-
-
-_FINDERS: dict[AnswerType, Callable[[str], Iterator[Span]]] = {
-    AnswerType.PERSON: _persons,
-    AnswerType.PLACE: _places,
-    AnswerType.THING: _things,
-    AnswerType.COUNTRY: _countries,
-    AnswerType.DATE: _matches(_DATE),
-    AnswerType.NUMBER: _matches(_NUMBER),
-    AnswerType.KIND: _kinds,
-}
-
-
-# --- values that compare
 
 
 def parse_day(text: str) -> tuple[int, int, int] | None:
@@ -331,7 +204,7 @@ def has_form(answer: str, answer_type: AnswerType) -> bool:
     if answer_type is AnswerType.NUMBER:
         return parse_number(answer) is not None or bool(_AMOUNT.search(answer))
     if answer_type in (AnswerType.PERSON, AnswerType.PLACE, AnswerType.COUNTRY):
-        dated = any(one.text == answer for one in find_spans(answer, AnswerType.DATE))
+        dated = any(one.end - one.start == len(answer) for one in date_mentions(answer))
         long = answer_type is AnswerType.PERSON and len(tokens(answer)) > MAX_NAME
         return bool(_LETTERS.search(answer)) and not dated and not long
     return True

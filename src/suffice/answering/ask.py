@@ -1,6 +1,6 @@
 """Ask: plan, search, read, review, and answer only if the gate says the evidence is complete.
 
-    trace = ask("When did Lothair II's mother die?", library, gate)                  by rules
+    trace = ask("When did Lothair II's mother die?", library, gate)        the gate's reader reads
     trace = ask("When did Lothair II's mother die?", library, gate, model, clock=time.monotonic)
     trace.answer, trace.citations, trace.action, trace.missing
 
@@ -21,7 +21,6 @@ from typing import Protocol, runtime_checkable
 from suffice.answering import expand as expansion
 from suffice.answering.budget import Budget, MeteredModel
 from suffice.answering.expand import strip_scores
-from suffice.answering.extractive_reader import Reading
 from suffice.answering.plan import (
     Plan,
     SubQuestion,
@@ -32,7 +31,7 @@ from suffice.answering.plan import (
 )
 from suffice.answering.planner import ExemplarBank, make_plan, refine_step
 from suffice.answering.review import NO_REVIEW, review
-from suffice.answering.span_reader import FindAnswer, SpanReader, answer_finder
+from suffice.answering.span_reader import FindAnswer, Reading, SpanReader, answer_finder
 from suffice.answering.step import (
     DocumentSource,
     EvidenceCache,
@@ -40,10 +39,10 @@ from suffice.answering.step import (
     FilteredSource,
     FilterOption,
     LinkedSource,
-    ModelReader,
+    StepReader,
 )
-from suffice.errors import InputError
-from suffice.protocols import GateLike, LanguageModel, Reranker, Retriever, component_name
+from suffice.errors import InputError, NotReadyError
+from suffice.protocols import GateLike, LanguageModel, Retriever, component_name
 from suffice.types import (
     Action,
     Citation,
@@ -80,7 +79,7 @@ class AskPolicy:
     exemplars: int = 3  # plans shown to the model
     max_passage_chars: int = 6000  # shown to the model at once
     repair_below: float = 0.6  # confidence below which a step is repaired
-    min_confidence: float = 0.3  # needed to answer, if rules or a model read
+    min_confidence: float = 0.3  # needed to answer, if a model reads
     min_probability: float = 0.76  # the same if the gate's reader reads: P(answer is right)
     max_repairs: int = 1  # per step
     require_attribution: bool = True  # answer only what the cited sentences state
@@ -99,7 +98,6 @@ def ask(
     policy: AskPolicy = AskPolicy(),  # noqa: B008 - frozen
     budget: Budget = Budget(),  # noqa: B008 - frozen
     bank: ExemplarBank | None = None,
-    reranker: Reranker | None = None,
     clock: Callable[[], float] | None = None,
     on_update: TraceCallback | None = None,
     filter: FilterOption = None,
@@ -108,10 +106,9 @@ def ask(
 ) -> Trace:
     """Answer with citations, or abstain and name what is missing; never exceed the budget.
 
-    Without a model, rules plan the steps and the gate's reader reads; if the gate has no reader,
-    rules read too. `bank` holds exemplar plans for the model, by default the shipped ones. A
-    `reranker` also judges whether cited sentences support the answer. A limit in seconds needs a
-    `clock`; a search that has started is finished.
+    Without a model, rules plan the steps and the gate's reader reads; NotReadyError if the gate has
+    none. `bank` holds exemplar plans for the model, by default the shipped ones. A limit in seconds
+    needs a `clock`; a search that has started is finished.
 
     A metadata `filter` applies to every search and every link: nothing else is read, quoted or
     cited. With "auto" the filter is parsed from the question, with `today` as the date for words
@@ -127,6 +124,12 @@ def ask(
         raise InputError(f"the library is of type {kind}, expected a suffice.Library", hint=hint)
     expansion.check_gate(gate)
     _check_options(model, policy, budget)
+    find = answer_finder(gate)
+    if model is None and find is None:
+        raise NotReadyError(
+            "nothing can read the documents: no language model, and a gate without a reader",
+            hint="use a gate of preset standard (--preset standard), or a model (--model NAME)",
+        )
     filtered = _filtered(library, filter, question, strict, today)
     if filtered is not None and filtered.filter:
         library = filtered
@@ -143,10 +146,7 @@ def ask(
     )
     hops = plan.hops if hops is None else hops
     cache = EvidenceCache(library)
-    find = answer_finder(gate) if model is None else None
-    run = _AskRun(
-        question, cache, gate, meter, policy, on_update, plan, hops, reranker, find, filtered
-    )
+    run = _AskRun(question, cache, gate, meter, policy, on_update, plan, hops, find, filtered)
     run.search_question()
     run.answer_steps()
     verdict = run.check_evidence()
@@ -196,8 +196,7 @@ class _AskRun:
     on_update: TraceCallback | None
     plan: Plan
     hops: float  # that the question needs, if known
-    reranker: Reranker | None = None
-    find: FindAnswer | None = None  # the gate's reader; None: rules read
+    find: FindAnswer | None = None  # the gate's reader, if it has one
     filtered: FilteredSource | None = None  # the library with the filter applied, if there is one
     question_hits: tuple[Hit, ...] = ()  # for the whole question; every step may read them
     steps: list[Step] = field(default_factory=list)
@@ -237,7 +236,8 @@ class _AskRun:
                     reworded[number + 1] = better
         final = self.latest.get(len(steps))
         unanswered = final is None or final.answer is None
-        if len(steps) > 1 and (unanswered or self.find) and not self.meter.out_of_time():
+        again = unanswered or self.meter.model is None
+        if len(steps) > 1 and again and not self.meter.out_of_time():
             note = "the plan gave no answer: " if unanswered else ""
             note += "the question is read as a whole"
             self._answer_step(0, whole_question_step(self.question), note=note)
@@ -255,7 +255,7 @@ class _AskRun:
             self._record(Step(text, (), note=why, number=number))
             return False
         hits = self._step_hits(number, step, text)
-        reading, judged = self._read(text, step, hits, whole=number == 0)
+        reading, judged = self._read(text, step, hits)
         revision = 0
         for _ in range(self.policy.max_repairs if self.policy.repair_steps else 0):
             good = judged.confidence >= self.policy.repair_below
@@ -266,9 +266,9 @@ class _AskRun:
             known = {hit.doc_id for hit in (*hits, *self.question_hits)}
             fresh = [hit for hit in more if hit.doc_id not in known]
             if not fresh and not self.meter.available():
-                break  # the rules would give the same reading again
+                break  # the gate's reader would give the same reading again
             hits = (*hits, *fresh)
-            other, weighed = self._read(text, step, hits, whole=number == 0)
+            other, weighed = self._read(text, step, hits)
             if weighed.confidence > judged.confidence:
                 revision += other.answer != reading.answer
                 reading, judged = other, weighed
@@ -308,22 +308,23 @@ class _AskRun:
         found = self.cache.search(text, k=self.policy.k, retriever=self.policy.retriever)
         return _unique_hits((*linked, *found, *map(Hit, cited)))
 
-    def _read(
-        self, text: str, step: SubQuestion, hits: Sequence[Hit], *, whole: bool
-    ) -> tuple[Reading, Review]:
+    def _read(self, text: str, step: SubQuestion, hits: Sequence[Hit]) -> tuple[Reading, Review]:
+        policy = self.policy
         passages = self.cache.passages((*hits, *self.question_hits))
-        reader = ModelReader(self.meter, max_chars=self.policy.max_passage_chars, find=self.find)
+        reader = StepReader(
+            self.meter,
+            self.find,
+            max_chars=policy.max_passage_chars,
+            sure=policy.min_probability,
+        )
         reading = reader.read(text, step.answer_type, passages)
         judged = review(
             text,
             reading,
             passages,
             hops=self.hops,
-            meter=self.meter if self.policy.repair_steps else None,
-            weight=self.policy.accuracy_weight,
-            # A sentence about one of two things cannot answer a question about both.
-            every=whole and self.plan.kind in ("comparison", "intersection"),
-            reranker=self.reranker,
+            meter=self.meter if policy.repair_steps else None,
+            weight=policy.accuracy_weight,
         )
         return reading, judged
 
@@ -450,7 +451,6 @@ class _AskRun:
         """Replace the reader's own view of whether the evidence is complete by the gate's."""
         for at, step in enumerate(self.steps):
             judged = step.review if step is self.latest.get(step.number) else None
-            # If both are equal, a sentence states the answer: no other evidence is needed.
             if judged and judged.by == SpanReader.name and judged.confidence < judged.accuracy:
                 judged = replace(judged, confidence=verdict.p_complete * judged.accuracy)
                 self.steps[at] = self.latest[step.number] = replace(step, review=judged)
@@ -478,7 +478,7 @@ class _AskRun:
             self.on_update(self._trace())
 
     def _trace(self) -> Trace:
-        model, reranker, filtered = self.meter.model, self.reranker, self.filtered
+        model, filtered = self.meter.model, self.filtered
         applied: dict[str, object] = {}
         if filtered is not None:
             # Lists rather than tuples, because a replay reads them from JSON.
@@ -505,7 +505,6 @@ class _AskRun:
                 "planned_by": self.plan.by,
                 "kind": self.plan.kind,
                 "hops": round(self.hops, 3),
-                "reranker": None if reranker is None else component_name(reranker),
                 **applied,
             },
         )

@@ -1,49 +1,41 @@
-"""The reader that uses the gate's transformer to find the part of the passages that answers.
+"""The gate's reader finds the part of the passages that answers a question.
 
 Its score is the probability that the answer is right, learned from questions it had not seen. An
-answer of the wrong form (a number where a person is asked for) is rejected, and so is one that its
-sentence contradicts (`roles`). If the question offers two choices, the answer is one of them. For a
-date or a number, the reader also searches the other documents: if one states another value as
-clearly, both are cited, and the review reports a contradiction.
+answer of the wrong form (a number where a person is asked for) is rejected. If the question offers
+two choices, the answer is one of them. For a date or a number, the reader also searches the other
+documents: if one states another value as clearly, both are cited, and the review reports a
+contradiction.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol, runtime_checkable
 
-from suffice.answering.answer_type import (
-    AnswerType,
-    find_spans,
-    has_form,
-    parse_day,
-    parse_number,
-)
-from suffice.answering.extractive_reader import (
-    Passage,
-    QuestionCues,
-    Reading,
-    said_plainly,
-    stem,
-)
-from suffice.answering.roles import Agreement, agreement, may_state, title_agrees
+from suffice.answering.answer_type import AnswerType, has_form, parse_day, parse_number
 from suffice.answering.rule_planner import two_choices
-from suffice.text import names, title_key, tokens
-from suffice.types import Citation, FoundAnswer
+from suffice.lexicon import FUNCTION_WORDS, MONTHS
+from suffice.text import names, sentences, stem, title_key, tokens
+from suffice.types import Citation, DocId, Document, FoundAnswer
 
 Fits = Callable[[str], bool]
 FindAnswer = Callable[[str, Sequence[str], Sequence[str], Fits], FoundAnswer | None]
-_ASKS_USE = re.compile(
-    r"^what (?:does|do|did)\b.* do\W*$|\bpurpose of\b|\b(?:used|good|meant) for\W*$", re.IGNORECASE
-)
-_LINE_BREAK = re.compile(r"[^.!?]\n")  # not after a full stop: "St. Ives" may be split
+MAX_SENTENCES = 60  # per document
+MAX_SENTENCE_CHARS = 800
 EXACT = (AnswerType.DATE, AnswerType.NUMBER)  # only one value is right
 RIVAL = 0.3  # minimum probability of a contradicting answer
 MIN_COVERED = 0.5  # share of the question's words in each of two contradicting sentences
-STATED = 0.85  # minimum probability of an answer that its sentence states plainly
-UNLIKELY = 0.05  # below it, the sentence is about something similar
+_MONTHS = {one.casefold() for one in MONTHS}
+_LINE_BREAK = re.compile(r"[^.!?]\n")  # not after a full stop: "St. Ives" may be split
+# Lines that start something new: a chat turn, a field, a list item, a heading, a row of a table, a
+# line after a blank one.
+_NEW_LINE = re.compile(
+    r"\n(?=\s*(?:\[[^\]\n]{1,20}\]|[^\W\d_][\w .'’%/()-]{0,30}:\s|[-*•#]|\d+[.)]\s|\n"
+    r"|[^\n;]*;[^\s;][^\n;]*;[^\s;]|[^\n|]+\|[^\n|]+\||[^\n\t]+\t))"
+)
 
 
 @runtime_checkable
@@ -62,6 +54,35 @@ def answer_finder(gate: object) -> FindAnswer | None:
     return gate.find_answer
 
 
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A document as a reader sees it: numbered sentences under a title."""
+
+    doc_id: DocId
+    title: str
+    sentences: tuple[str, ...]
+
+
+def passage_from_document(document: Document) -> Passage:
+    """The first sentences of a document, each truncated and on one line."""
+    text = document.text[: MAX_SENTENCES * MAX_SENTENCE_CHARS]
+    found = (one for part in _NEW_LINE.split(text) for one in sentences(part))
+    lines = (" ".join(one.split())[:MAX_SENTENCE_CHARS] for one in islice(found, MAX_SENTENCES))
+    return Passage(document.doc_id, document.title, tuple(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An answer, if there is one, its citations, and how likely it is right (0 to 1)."""
+
+    answer: str | None
+    citations: tuple[Citation, ...] = ()
+    score: float = 0.0
+    by: str = "reader"
+    rivals: tuple[str, ...] = ()  # other answers, from sentences that fit as well
+    if_complete: float = 0.0  # the score if the evidence were complete; of the gate's reader only
+
+
 class SpanReader:
     """Reads with the gate's reader. Text in a passage is never an instruction."""
 
@@ -71,113 +92,40 @@ class SpanReader:
         self.find = find
 
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
-        """The likeliest answer and its sentence.
-
-        There is no answer if it has the wrong form, or if the sentence contradicts it.
-        """
-        titles = [one.title for one in passages]
-        texts = ["\n".join(one.sentences) for one in passages]
+        """The likeliest answer and its sentence; no answer if it has the wrong form."""
         choices = _choices(question) if answer_type is AnswerType.CHOICE else ()
-        fits = _form(answer_type, choices)
-        if answer_type is AnswerType.YES_NO and (said := said_plainly(question, passages)):
-            return Reading(*said, STATED, self.name, if_complete=STATED)
-        found = self.find(question, titles, texts, fits)
-        if found is None or not found.text:
-            return Reading(None, by=self.name)
-        cited = _citation(passages[found.place], found.start)
-        if not fits(found.text):
-            return Reading(None, (cited,), 0.0, self.name)
-        reading = _reading(found, cited)
-        if not choices:
-            reading = self._checked(question, reading, passages, fits)
-        (cited,), answer = reading.citations, reading.answer
-        if answer is None:
-            return reading
-        if answer_type is AnswerType.PERSON:
-            reading = replace(reading, answer=_whole_name(answer, cited.text))
-        elif _ASKS_USE.search(question):
-            reading = replace(reading, answer=_whole_clause(answer, cited.text))
-            if _describes(question, answer, cited, passages):
-                reading = _as_stated(reading)
-        others = [one for one in passages if one.doc_id != cited.doc_id]
-        if answer_type in EXACT and reading.score >= RIVAL and others:
-            return self._with_rival(question, answer_type, reading, others)
+        reading = self._likeliest(question, _form(answer_type, choices), passages)
+        if reading.answer is not None and answer_type is AnswerType.PERSON:
+            return replace(reading, answer=_whole_name(reading))
+        if reading.answer is not None and answer_type in EXACT and reading.score >= RIVAL:
+            return self._with_rival(question, answer_type, reading, passages)
         return reading
 
-    def _checked(
-        self, question: str, reading: Reading, passages: Sequence[Passage], fits: Fits
-    ) -> Reading:
-        """Check a reading against its sentence.
-
-        Raise the score if the sentence states the answer. If it is doubtful, prefer an answer that
-        some sentence states. Drop it if the sentence contradicts it.
-        """
-        (cited,), answer = reading.citations, reading.answer or ""
-        said = Agreement.UNKNOWN  # for yes, no, and most titles
-        if answer in cited.text:
-            said = agreement(question, cited.text, answer)
-        elif title_agrees(question, answer, cited.text):
-            said = Agreement.STATED
-        if said is Agreement.STATED:
-            return _as_stated(reading)
-        if said is Agreement.UNKNOWN and reading.score >= STATED:
-            return reading
-        none = Reading(None, (cited,), 0.0, self.name)
-        other = self._stated(question, passages, fits)
-        return other or (none if said is Agreement.CONTRADICTED else reading)
-
-    def _stated(self, question: str, passages: Sequence[Passage], fits: Fits) -> Reading | None:
-        """The likeliest answer that a sentence states plainly."""
-        able = [
-            (one, at, sentence)
-            for one in passages
-            for at, sentence in enumerate(one.sentences)
-            if may_state(question, sentence)
-        ]
-        if not able:
-            return None
-
-        def stating(said: str) -> Citation | None:
-            for one, at, sentence in able:
-                if said in sentence and agreement(question, sentence, said) is Agreement.STATED:
-                    return Citation(one.doc_id, at, sentence)
-            return None
-
-        titles, texts = (one.title for one, *_ in able), (sentence for *_, sentence in able)
-        found = self.find(
-            question, [*titles], [*texts], lambda said: fits(said) and bool(stating(said))
-        )
-        if found is None or not (cited := stating(found.text)) or not fits(found.text):
-            return None
-        if found.p < UNLIKELY:
-            return None
-        return _as_stated(_reading(found, cited))
-
     def _with_rival(
-        self,
-        question: str,
-        answer_type: AnswerType,
-        reading: Reading,
-        others: Sequence[Passage],
+        self, question: str, answer_type: AnswerType, reading: Reading, passages: Sequence[Passage]
     ) -> Reading:
         """The reading, with the value that another document on the same subject gives instead."""
-        titles, texts = (one.title for one in others), ("\n".join(one.sentences) for one in others)
-        fits = _form(answer_type)
-        found = self.find(question, [*titles], [*texts], fits)
-        if found is None or found.p < RIVAL or not fits(found.text):
+        (cited,) = reading.citations
+        others = [one for one in passages if one.doc_id != cited.doc_id]
+        rival = self._likeliest(question, _form(answer_type), others) if others else Reading(None)
+        if rival.answer is None or rival.score < RIVAL:
             return reading
-        (first,), second = reading.citations, _citation(others[found.place], found.start)
-        cues = QuestionCues.from_question(question)
-        about, also = (
-            cues.covered_by(frozenset(map(stem, tokens(one.text)))) for one in (first, second)
-        )
-        # If each sentence is about another person, two births are no contradiction.
-        named, others_named = map(_named, (first.text, second.text))
-        apart = named - others_named and others_named - named
-        same = len(about) >= MIN_COVERED * len(cues.stems) and about <= also and not apart
-        if not same or not _values_differ(reading.answer or "", found.text):
+        if not _contradicts(question, reading, rival):
             return reading
-        return replace(reading, citations=(first, second), rivals=(found.text,))
+        return replace(reading, citations=(cited, *rival.citations), rivals=(rival.answer,))
+
+    def _likeliest(self, question: str, fits: Fits, passages: Sequence[Passage]) -> Reading:
+        titles = [one.title for one in passages]
+        texts = ["\n".join(one.sentences) for one in passages]
+        found = self.find(question, titles, texts, fits)
+        if found is None or not found.text:
+            return Reading(None)
+        cited = _citation(passages[found.place], found.start)
+        if not fits(found.text):
+            return Reading(None, (cited,))
+        sure = found.p if found.p_if_complete is None else found.p_if_complete
+        answer = _without_loose_mark(" ".join(found.text.split("\n")))
+        return Reading(answer, (cited,), found.p, if_complete=sure)
 
 
 def _form(answer_type: AnswerType, choices: Sequence[str] = ()) -> Fits:
@@ -189,42 +137,6 @@ def _form(answer_type: AnswerType, choices: Sequence[str] = ()) -> Fits:
         return _is_one_of(said, choices) if choices else has_form(said, answer_type)
 
     return fits
-
-
-def _reading(found: FoundAnswer, cited: Citation) -> Reading:
-    sure = found.p if found.p_if_complete is None else found.p_if_complete
-    answer = _without_loose_mark(" ".join(found.text.split("\n")))
-    return Reading(answer, (cited,), found.p, SpanReader.name, if_complete=sure)
-
-
-def _as_stated(reading: Reading) -> Reading:
-    """The reading of an answer whose sentence states it: this is evidence enough."""
-    sure = max(reading.if_complete, STATED)
-    return replace(reading, score=sure, if_complete=sure)
-
-
-def _describes(question: str, answer: str, cited: Citation, passages: Sequence[Passage]) -> bool:
-    """Whether an answer opens the text whose title the question names: "concatenate files", under
-    the title "cat".
-    """
-    title = next((title_key(one.title) for one in passages if one.doc_id == cited.doc_id), "")
-    named = title and f" {title} " in f" {title_key(question)} "
-    return bool(named) and cited.sentence == 0 and cited.text.startswith(answer)
-
-
-def _named(sentence: str) -> set[str]:
-    """Names in a sentence, except a single word at its start."""
-    found = (one for one in names(sentence) if " " in one or not sentence.startswith(one))
-    return set(map(title_key, found))
-
-
-def _values_differ(one: str, other: str) -> bool:
-    """Whether two days or numbers cannot both be right: "1994" and "19 April 1994" can."""
-    day, other_day = parse_day(one), parse_day(other)
-    if day is not None and other_day is not None:
-        return any(a != b for a, b in zip(day, other_day) if a and b)
-    number, other_number = parse_number(one), parse_number(other)
-    return number is not None and other_number is not None and number != other_number
 
 
 def _choices(question: str) -> tuple[str, ...]:
@@ -258,18 +170,41 @@ def _without_loose_mark(answer: str) -> str:
     return answer.strip("`") if answer.count("`") == 1 else answer
 
 
-def _whole_name(answer: str, sentence: str) -> str:
-    """The full name that contains the answer: "Ermengarde of Tours" for "Ermengarde"."""
-    if " " in answer:
-        return answer
-    whole = (one.text for one in find_spans(sentence, AnswerType.PERSON))
-    return next((one for one in whole if one.startswith(f"{answer} ")), answer)
+def _whole_name(reading: Reading) -> str:
+    """The full name that opens with the answer, which may be a title: "Ermengarde of Tours"."""
+    answer = reading.answer or ""
+    known = names(reading.citations[0].text) if " " not in answer else []
+    return next((one for one in known if one.startswith(f"{answer} ")), answer)
 
 
-def _whole_clause(answer: str, sentence: str) -> str:
-    """The rest of the clause, for questions about what something does: not just "concatenate"."""
-    start = sentence.find(answer)
-    end = re.search(r"[.;:](?:\s|$)|$", sentence[start + len(answer) :])
-    if start < 0 or end is None:
-        return answer
-    return sentence[start : start + len(answer) + end.start()].rstrip(" ,")
+def _contradicts(question: str, reading: Reading, rival: Reading) -> bool:
+    """Whether two values cannot both be right, from sentences as much about the question.
+
+    If each sentence is about another person, two births are no contradiction.
+    """
+    asked = _stems(question)
+    first, second = (one.citations[0].text for one in (reading, rival))
+    about, also = (asked & _stems(text) for text in (first, second))
+    named, others_named = map(_named, (first, second))
+    same = len(about) >= MIN_COVERED * len(asked) and about <= also
+    apart = named - others_named and others_named - named
+    return same and not apart and _values_differ(reading.answer or "", rival.answer or "")
+
+
+def _stems(text: str) -> set[str]:
+    return {stem(word) for word in tokens(text) if word not in FUNCTION_WORDS}
+
+
+def _named(sentence: str) -> set[str]:
+    """Names in a sentence, except months and a single word at its start."""
+    found = (one for one in names(sentence) if " " in one or not sentence.startswith(one))
+    return set(map(title_key, found)) - _MONTHS
+
+
+def _values_differ(one: str, other: str) -> bool:
+    """Whether two days or numbers cannot both be right: "1994" and "19 April 1994" can."""
+    day, other_day = parse_day(one), parse_day(other)
+    if day is not None and other_day is not None:
+        return any(a != b for a, b in zip(day, other_day) if a and b)
+    number, other_number = parse_number(one), parse_number(other)
+    return number is not None and other_number is not None and number != other_number

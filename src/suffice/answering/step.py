@@ -1,34 +1,32 @@
 """One step of a plan: fetch its documents, and extract an answer from them.
 
 If a held document links to one whose title is an earlier answer, that one is read without a search.
-The reader is a language model or the rules. Both cite sentences by number, and a model's answers
+The gate's reader or a language model reads. Both cite sentences by number, and a model's answers
 and citations are checked against the sentences it was shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from suffice.answering.answer_type import AnswerType, has_form
 from suffice.answering.budget import MeteredModel
-from suffice.answering.extractive_reader import (
-    CONFIDENT,
-    ExtractiveReader,
+from suffice.answering.prompting import object_schema, parse_json_object, render_prompt
+from suffice.answering.review import mentions_answer
+from suffice.answering.span_reader import (
+    FindAnswer,
     Passage,
     Reading,
-    mentions_cue,
+    SpanReader,
     passage_from_document,
 )
-from suffice.answering.prompting import object_schema, parse_json_object, render_prompt
-from suffice.answering.review import classify_support, mentions_answer
-from suffice.answering.span_reader import FindAnswer, SpanReader
 from suffice.errors import NotReadyError
 from suffice.protocols import Retriever, documents_by_id
 from suffice.text import title_key, tokens
-from suffice.types import Citation, DocId, Document, Filter, Hit, Support
+from suffice.types import Citation, DocId, Document, Filter, Hit
 
 MAX_LINKS = 32  # per held document
 MAX_READ_ANSWER_CHARS = 200
@@ -150,29 +148,45 @@ class EvidenceCache:
         return [self._passages[doc_id] for doc_id in doc_ids]
 
 
-class ModelReader:
-    """Let a language model read up to `max_chars` of passages, and check it against the sentences.
+class StepReader:
+    """Reads with the language model, or with the gate's reader (`find`) if there is no model.
 
-    Without a model, the gate's reader reads if `find` is given, otherwise the rules do.
-
-    The rules always read too. If both agree, no judgement is needed. If the model fails, or answers
-    what its sentences do not state, a confident reading by the rules wins. So a document gains
-    nothing by manipulating a model into an answer or out of one.
+    Up to `max_chars` of passages are shown to the model. The gate's reader takes over if the model
+    fails, and if it is `sure` of an answer that the model does not give or cite: a document gains
+    little by manipulating a model into an answer or out of one.
     """
 
     def __init__(
-        self, meter: MeteredModel, *, max_chars: int = 6000, find: FindAnswer | None = None
+        self,
+        meter: MeteredModel,
+        find: FindAnswer | None,
+        *,
+        max_chars: int = 6000,
+        sure: float = 0.76,
     ) -> None:
-        self.meter, self.max_chars = meter, max_chars
-        self.rules: ExtractiveReader | SpanReader = ExtractiveReader()
-        if find is not None and meter.model is None:  # a model is checked by rules instead
-            self.rules = SpanReader(find)
+        self.meter, self.max_chars, self.sure = meter, max_chars, sure
+        self.spans = None if find is None else SpanReader(find)
 
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
-        """The model's answer with the sentences it names, or the rules' reading."""
+        """The answer with the sentences that support it."""
+        found = self._by_model(question, answer_type, passages)
+        if self.spans is None:
+            return found or Reading(None, by="")
+        own = self.spans.read(question, answer_type, passages)
+        if found is None:
+            return own
+        words, others = set(tokens(own.answer or "")), set(tokens(found.answer or ""))
+        agree = bool(others) and (words <= others or others <= words)
+        sure = own.answer is not None and own.if_complete >= self.sure
+        return own if sure and not (agree and found.citations) else found
+
+    def _by_model(
+        self, question: str, answer_type: AnswerType, passages: Sequence[Passage]
+    ) -> Reading | None:
+        """The model's answer; None without a model or a usable answer."""
         shown = _select_sentences(passages, self.max_chars)
         if not shown or not self.meter.available():
-            return self.rules.read(question, answer_type, passages)
+            return None
         lines = "\n".join(
             f"[{number}] {_title_prefix(one, passages)}{one.text}"
             for number, one in enumerate(shown, start=1)
@@ -185,17 +199,9 @@ class ModelReader:
         )
         answer = self.meter.complete(prompt, purpose="read", schema=READING_SCHEMA)
         reading = _parse_reading(parse_json_object(answer), shown)
-        by_rules = self.rules.read(question, answer_type, passages)
-        if reading is None:
-            return by_rules
-        if reading.answer is not None and not _fits(reading.answer, answer_type, question):
-            reading = Reading(None, (), 0.0, "model")
-        if not _is_confident(question, by_rules, passages):
+        if reading is None or _fits(reading.answer, answer_type, question):
             return reading
-        if title_key(reading.answer or "") == title_key(by_rules.answer or ""):
-            return replace(by_rules, by="both")
-        supported = classify_support(question, reading, passages) is Support.ATTRIBUTABLE
-        return reading if supported else by_rules
+        return Reading(None, by="model")
 
 
 def _parse_reading(parsed: Mapping[str, Any] | None, shown: Sequence[Citation]) -> Reading | None:
@@ -205,7 +211,7 @@ def _parse_reading(parsed: Mapping[str, Any] | None, shown: Sequence[Citation]) 
         return None
     answer = " ".join(answer.split())[:MAX_READ_ANSWER_CHARS]
     if title_key(answer) in _NO_ANSWER:
-        return Reading(None, (), 0.0, "model")
+        return Reading(None, by="model")
     numbers = parsed.get("sentences")
     listed = [one for one in numbers if isinstance(one, int)] if isinstance(numbers, list) else []
     cited = [shown[one - 1] for one in dict.fromkeys(listed) if 1 <= one <= len(shown)]
@@ -213,17 +219,12 @@ def _parse_reading(parsed: Mapping[str, Any] | None, shown: Sequence[Citation]) 
     return Reading(answer, tuple(cited), 1.0 if cited else 0.5, "model")
 
 
-def _fits(answer: str, answer_type: AnswerType, question: str) -> bool:
+def _fits(answer: str | None, answer_type: AnswerType, question: str) -> bool:
     """Whether a model's answer has the right form; a choice must be one of those offered."""
+    if answer is None:
+        return True
     offered = not set(tokens(answer)).isdisjoint(tokens(question))
     return has_form(answer, answer_type) and (offered or answer_type is not AnswerType.CHOICE)
-
-
-def _is_confident(question: str, reading: Reading, passages: Sequence[Passage]) -> bool:
-    """Whether the rules confirm a reading; without known cue words it must fit better."""
-    cues_known = not mentions_cue(question, "")
-    supported = cues_known or reading.score >= CONFIDENT
-    return supported and classify_support(question, reading, passages) is Support.ATTRIBUTABLE
 
 
 def _select_sentences(passages: Sequence[Passage], max_chars: int) -> list[Citation]:

@@ -17,7 +17,7 @@ from suffice.answering.budget import Budget, call_key
 from suffice.answering.planner import ExemplarBank
 from suffice.answering.step import DocumentSource
 from suffice.errors import DataError, InputError, ModelError
-from suffice.protocols import GateLike, Reranker
+from suffice.protocols import GateLike
 from suffice.storage import BadRecords, read_jsonl, write_atomically
 from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action, Call, Filter, Step, Trace, printable
@@ -78,7 +78,6 @@ def replay(
     gate: GateLike,
     *,
     bank: ExemplarBank | None = None,
-    reranker: Reranker | None = None,
 ) -> Trace:
     """Ask again with the recorded model; DataError if library, gate or prompts have changed."""
     settings = trace.settings
@@ -101,7 +100,6 @@ def replay(
         policy=policy,
         budget=budget,
         bank=bank,
-        reranker=reranker,
         clock=_recorded_clock(trace.ticks) if trace.ticks else None,
         filter=wanted,
         strict=bool(settings.get("strict")),

@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from suffice.lexicon import FUNCTION_WORDS
 from suffice.retrieval.metadata import Mentions, matching_metadata
-from suffice.retrieval.name_links import NameLinks, codes, stem, subject_names
+from suffice.retrieval.name_links import NameLinks, codes, subject_names
 from suffice.retrieval.search import BM25_AND_DENSE, convex_combination
 from suffice.retrieval.word_vectors import WordVectors
-from suffice.text import bare_title, names, title_key, tokens
+from suffice.text import bare_title, names, stem, title_key, tokens
 from suffice.types import DocId, Document, Hit, RetrieverScore
 
 Floats = npt.NDArray[np.float32]

@@ -41,7 +41,15 @@ from suffice.retrieval.name_rows import (
 from suffice.retrieval.phrase_matcher import PhraseMatcher, TextMatches, is_small, rare_limit
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
-from suffice.text import date_mentions, names, title_key, title_words, tokens, without_accents
+from suffice.text import (
+    date_mentions,
+    names,
+    stem,
+    title_key,
+    title_words,
+    tokens,
+    without_accents,
+)
 from suffice.types import DocId, Document
 
 MAX_ALIASES = 8  # per document: a text that opens with a list of names must not claim all of them
@@ -669,11 +677,6 @@ def _capitalised_names(text: str) -> list[str]:
         surnames.update(words[-1:])
         found.append(key)
     return found
-
-
-def stem(token: str) -> str:
-    """The stem shared by related words: "performer" gives "perform"; short words stay whole."""
-    return token[: max(5, len(token) - 2)] if len(token) > 5 and token.isalpha() else token
 
 
 def _hash(key: str) -> int:
