@@ -45,5 +45,12 @@ def test_the_nearest_name_is_offered_whatever_its_case() -> None:
     assert did_you_mean("zzz", []) == "none is known"
 
 
+def test_an_error_says_which_name_was_probably_meant() -> None:
+    error = InputError("no retriever is named 'hybird'", hint=did_you_mean("hybird", ["hybrid"]))
+    assert str(error) == "no retriever is named 'hybird' (did you mean 'hybrid'?)"
+    assert error.message == "no retriever is named 'hybird'"
+    assert str(InputError(f"line 3: {error}", hint=error.hint)).count("did you mean") == 1
+
+
 def test_a_hint_is_kept() -> None:
     assert NotReadyError("no library", hint="suffice build").hint == "suffice build"

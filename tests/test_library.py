@@ -532,7 +532,7 @@ def test_a_library_is_opened_by_a_path() -> None:
 def test_documents_in_place_of_the_path_are_answered_with_the_call(
     documents: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=r"the library is .* expected a path") as caught:
+    with pytest.raises(InputError, match=r"the documents and the path are swapped") as caught:
         Library.build(documents, tmp_path / "library")  # type: ignore[arg-type]
     assert "Library.build(PATH, documents)" in caught.value.hint
 

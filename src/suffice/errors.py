@@ -31,6 +31,9 @@ __all__ = [
 ]
 
 
+_SUGGESTION = "did you mean "
+
+
 class SufficeError(Exception):
     """The message says what went wrong; `hint` says what to do about it."""
 
@@ -41,8 +44,17 @@ class SufficeError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    @property
+    def message(self) -> str:
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        """The message, with the name that was probably meant: not everyone prints the hint."""
+        suggests = self.hint.startswith(_SUGGESTION) and self.hint not in self.message
+        return f"{self.message} ({self.hint})" if suggests else self.message
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), str(self), self.__dict__)  # errors are sent between processes
+        return _rebuild, (type(self), self.message, self.__dict__)  # sent between processes
 
 
 def _rebuild(kind: type[SufficeError], message: str, attributes: dict[str, Any]) -> SufficeError:
@@ -128,7 +140,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         matches = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)
         close = [folded[one] for one in matches]
     if close:
-        return "did you mean " + " or ".join(repr(one) for one in close) + "?"
+        return _SUGGESTION + " or ".join(repr(one) for one in close) + "?"
     if not names:
         return "none is known"
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""

@@ -115,6 +115,10 @@ class Library:
         `suffice.engines.batch.BatchRunner`; the default is this process.
         """
         hint = "Library.build(PATH, documents): the folder of the library comes first"
+        if isinstance(documents, str | os.PathLike):
+            is_path = isinstance(path, str | os.PathLike)
+            what = "are one text, expected a list" if is_path else "and the path are swapped"
+            raise InputError(f"the documents {what}", hint=hint)
         _check_type(path, str | os.PathLike, "the library", "a path", hint=hint)
         auto = encoder == "auto"
         if auto:

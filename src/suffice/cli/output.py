@@ -68,7 +68,7 @@ def handle_errors(*, json: bool = False) -> Iterator[None]:
 def _describe_error(error: Exception) -> tuple[str, str, str, int]:
     """Code, message, hint and exit code."""
     if isinstance(error, SufficeError):
-        return error.code, str(error), error.hint or HELP_HINT, error.exit_code
+        return error.code, error.message, error.hint or HELP_HINT, error.exit_code
     if isinstance(error, OSError) and error.errno in BAD_PATHS:
         message = f"{str(error.filename)[:80]}: {error.strerror}"
         return InputError.code, message, "give the path of a file or folder", 2

@@ -8,7 +8,6 @@ meanwhile: a mark without a lock belongs to an interrupted writer.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -17,9 +16,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import IO
 
 from suffice.errors import EngineError, SufficeError, disk_hint
 from suffice.storage.artefacts import fsync_path
+from suffice.storage.locks import ON_WINDOWS, lock_file
 
 __all__ = ["UnfinishedWrite", "mark_write", "unfinished_writes"]
 
@@ -67,7 +68,7 @@ def mark_write(
     started = datetime.now().astimezone().isoformat(" ", "minutes")
     content = json.dumps({"source": source, "resume": resume, "started": started}) + "\n"
     try:
-        file, handle = _create(folder, content.encode())
+        file, lock = _create(folder, content.encode())
     except OSError as error:
         raise EngineError(f"{folder} cannot be written: {error}", hint=disk_hint(error)) from error
     try:
@@ -75,10 +76,10 @@ def mark_write(
     except BaseException:
         with suppress(SufficeError, OSError):  # if the store fails, the mark stays
             if generation() == before:
-                file.unlink()
+                _remove(file, lock)
         raise
     else:
-        file.unlink(missing_ok=True)
+        _remove(file, lock)
         stored = generation() != before  # a program that adds nothing has completed nothing
         for other in folder.glob(PATTERN):
             mark, running = _read(other)
@@ -86,47 +87,44 @@ def mark_write(
             if same and not running:
                 other.unlink(missing_ok=True)
     finally:
-        os.close(handle)
+        lock.close()
 
 
-def _create(folder: Path, content: bytes) -> tuple[Path, int]:
-    """A new mark, and the handle that holds its lock."""
+def _create(folder: Path, content: bytes) -> tuple[Path, IO[bytes]]:
+    """A new mark, and the open file that holds its lock."""
     while True:
         file = folder / f"unfinished-{secrets.token_hex(8)}.json"
-        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        lock = file.open("xb", buffering=0)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            with open(handle, "wb", closefd=False) as stream:
-                stream.write(content)
-            os.fsync(handle)
+            lock_file(lock.fileno(), wait=True)
+            lock.write(content)
+            os.fsync(lock.fileno())
             fsync_path(folder)
         except BaseException:
-            file.unlink(missing_ok=True)
-            os.close(handle)
+            _remove(file, lock)
             raise
         if file.exists():
-            return file, handle
-        os.close(handle)  # removed as dead by another writer before it was locked
+            return file, lock
+        lock.close()  # removed as dead by another writer before it was locked
+
+
+def _remove(file: Path, lock: IO[bytes]) -> None:
+    if ON_WINDOWS:  # it removes no open file
+        lock.close()
+    file.unlink(missing_ok=True)
+    lock.close()
 
 
 def _read(file: Path) -> tuple[UnfinishedWrite | None, bool]:
     """The mark, and whether its writer runs. No mark: the writer was killed before it stored."""
     running = False
     with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(file, os.O_RDONLY)
         try:
-            running = not _is_free(handle)
+            running = not lock_file(handle, wait=False, shared=True)
             value = json.loads(os.read(handle, MAX_BYTES))
         finally:
             os.close(handle)
         texts = {name: str(value[name]) for name in ("source", "resume", "started")}
         return UnfinishedWrite(**texts, running=running), running
     return None, running
-
-
-def _is_free(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -120,4 +120,4 @@ def _tool_errors() -> Iterator[None]:
     try:
         yield
     except SufficeError as error:
-        raise ToolError(f"{error}. {error.hint}" if error.hint else str(error)) from error
+        raise ToolError(f"{error.message}. {error.hint}" if error.hint else str(error)) from error

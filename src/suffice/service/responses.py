@@ -108,9 +108,9 @@ def to_api_error(error: Exception) -> ApiError:
     status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
     if status == 500 and getattr(error, "retryable", False):
         headers = {"retry-after": "1"}
-        return ApiError(503, error.code, str(error), hint=error.hint, headers=headers)
+        return ApiError(503, error.code, error.message, hint=error.hint, headers=headers)
     hint = error.hint or (SCHEMA_HINT if status == 422 else "")
-    return ApiError(status, error.code, str(error), hint=hint)
+    return ApiError(status, error.code, error.message, hint=hint)
 
 
 def validation_error(invalid: Sequence[Mapping[str, Any]], schema: Any = None) -> ApiError:

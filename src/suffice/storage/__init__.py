@@ -1,6 +1,7 @@
 """Storage: artefact folders that a crash cannot break, and records streamed from untrusted files.
 
 artefacts  folders with a manifest, atomic writes, shared logs, arrays and ONNX networks
+locks      locks on open files
 records    lines, JSON Lines, JSON and TSV with file:line errors
 fields     checks of JSON values
 stage_cache  the outputs of stages, complete or absent, keyed by their inputs

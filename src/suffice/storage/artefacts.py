@@ -16,7 +16,6 @@ import json
 import math
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,9 +25,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from suffice.errors import DataError, InputError, NotReadyError, disk_hint
+from suffice.storage.locks import ON_WINDOWS, lock_file
 
-if sys.platform != "win32":
-    import fcntl
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -213,11 +211,14 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
             stream.writelines(blocks)
         return
     draft, handle = _new_draft(path, folder=False)
+    stream = os.fdopen(handle, "wb")
     try:
-        with name_file_in_errors(path), os.fdopen(handle, "wb", closefd=False) as stream:
+        with name_file_in_errors(path):
             stream.writelines(blocks)
             stream.flush()
             os.fsync(stream.fileno())
+        if ON_WINDOWS:  # it moves no open file, and keeps others from removing one
+            stream.close()
         os.chmod(draft, 0o644)
         os.replace(draft, path)
         fsync_path(path.parent)
@@ -225,7 +226,8 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
         draft.unlink(missing_ok=True)
         raise
     finally:
-        os.close(handle)
+        with suppress(OSError):  # what a full disk did not take
+            stream.close()
 
 
 def is_device(path: Path) -> bool:
@@ -263,7 +265,8 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
     line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
     handle = _open_to_append(path)
     try:
-        _lock(handle, wait=True)
+        with suppress(OSError):  # a file system without locks
+            lock_file(handle, wait=True)
         size = os.fstat(handle).st_size
         if not _ends_with_newline(handle):
             line = b"\n" + line
@@ -307,9 +310,8 @@ def _rotate(path: Path, handle: int) -> None:
     """Rename the file behind the handle, unless another process does so or has done so."""
     # A process that still has it open appends to NAME.1, so no line is lost. Nobody waits for the
     # lock.
-    locked = sys.platform == "win32" or _lock(handle, wait=False)
     with suppress(OSError):
-        if locked and os.path.samestat(path.stat(), os.fstat(handle)):
+        if lock_file(handle, wait=False) and os.path.samestat(path.stat(), os.fstat(handle)):
             os.replace(path, rotated_path(path))
 
 
@@ -349,6 +351,8 @@ def package_versions() -> dict[str, str]:
 
 def fsync_path(path: Path) -> None:
     """Make a file's content, or the names in a folder, durable."""
+    if ON_WINDOWS:  # it flushes neither a folder nor a file that is open for reading
+        return
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -371,11 +375,14 @@ def _new_draft(path: Path, *, folder: bool) -> tuple[Path, int]:
         }
         if folder:
             draft = Path(tempfile.mkdtemp(**options))
-            handle = os.open(draft, os.O_RDONLY)
+            # Windows opens no folder: there, a dead draft stays.
+            handle = os.open(os.devnull if ON_WINDOWS else draft, os.O_RDONLY)
         else:
             handle, name = tempfile.mkstemp(**options)
             draft = Path(name)
-        _lock(handle, wait=True)
+        if not (folder and ON_WINDOWS):
+            with suppress(OSError):  # a file system without locks
+                lock_file(handle, wait=True)
         if draft.exists():  # else another process removed it as dead before it was locked
             return draft, handle
         os.close(handle)
@@ -388,21 +395,10 @@ def remove_dead_drafts(path: Path) -> None:
         with suppress(OSError):  # already gone, or owned by another user
             handle = os.open(left, os.O_RDONLY)
             try:
-                if _lock(handle, wait=False):
+                if lock_file(handle, wait=False):
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
             finally:
                 os.close(handle)
-
-
-def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock a draft; False if another process holds it, or if the platform has no locks."""
-    if sys.platform == "win32":
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
-        return False
-    return True
 
 
 def _with_name(path: Path) -> Path:

@@ -485,5 +485,6 @@ def _reset_after_fork() -> None:
         store._after_fork()
 
 
-os.register_at_fork(before=_close_before_fork, after_in_child=_reset_after_fork)
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(before=_close_before_fork, after_in_child=_reset_after_fork)
 STORES.add("embedded", EmbeddedStore)

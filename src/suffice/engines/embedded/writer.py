@@ -7,7 +7,6 @@ and a crash leaves at worst some rows that SQLite does not list. Only SQLite's c
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import time
@@ -23,12 +22,12 @@ from suffice.engines.embedded.text_index import DamagedIndexError, TextIndexWrit
 from suffice.engines.embedded.vector_file import BLOCK_RECORDS, append_records, open_records
 from suffice.errors import EngineError, disk_hint
 from suffice.retrieval.store_checks import Halves
+from suffice.storage.locks import POLL_S, lock_file
 from suffice.types import DocId, Document
 
 __all__ = ["GRACE_GENERATIONS", "StoreWriter", "text_folder", "vector_file", "writer_lock"]
 
 LOCK_FILE = "writer.lock"
-POLL_S = 0.02
 GRACE_GENERATIONS = 16  # a reader overtaken by this many while taking a snapshot starts again
 MIN_GARBAGE = 1_000  # fewer deleted rows or empty slots are not worth a clean-up
 
@@ -42,7 +41,7 @@ def writer_lock(folder: Path, *, wait_s: float) -> Iterator[None]:
         raise EngineError(f"{folder} cannot be written: {error}", hint=disk_hint(error)) from error
     try:
         deadline = time.monotonic() + wait_s
-        while not _try_lock(handle):
+        while not lock_file(handle, wait=False):
             if time.monotonic() >= deadline:
                 raise EngineError(
                     f"{folder} is being written by another process or thread (waited {wait_s:g} s)",
@@ -53,14 +52,6 @@ def writer_lock(folder: Path, *, wait_s: float) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def text_folder(store: Path, number: int) -> Path:
