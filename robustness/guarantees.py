@@ -173,20 +173,19 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "False sentences in plain words: suffice checks whether evidence is there, not whether it is true.",
         ),
         Guarantee(
-            "An order in a hit, in words that the rules know, does not reach the judge behind a gate. A judge that obeys our own order, or fails a control question, does not count; whatever it says moves the odds by a bounded amount.",
+            "Hits are quoted to the judge behind a gate as data; whatever it says moves the odds by a bounded amount.",
             (
-                "test_model_judge.py::test_an_obedient_model_does_not_hear_orders",
-                "test_model_judge.py::test_a_model_that_obeys_our_own_order_is_not_heard",
-                "test_judge.py::test_no_word_moves_the_odds_beyond_the_bound",
+                "test_model_judge.py::test_the_prompt_quotes_hits_as_data_and_is_bounded",
+                "test_judge.py::test_no_opinion_moves_the_odds_beyond_the_bound",
             ),
             (),
-            "An order that makes a model ignore ours, or one about this question alone to a model that ignores only ours; then the bound holds.",
+            "A judge that obeys an order in a hit; then the bound holds.",
         ),
         Guarantee(
             "A judge that is dead, slow or talks nonsense leaves the gate's own verdict, and the verdict says so.",
             (
                 "test_judge.py::test_a_judge_that_fails_leaves_the_verdict_of_the_gate",
-                "test_model_judge.py::test_a_slow_server_is_not_waited_for",
+                "test_model_judge.py::test_a_bad_server_gives_no_opinion",
             ),
         ),
         Guarantee(

@@ -14,6 +14,7 @@ from tests.stand_in_server import drips, garbage, serving
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
+from suffice.integrations.judge import SAID, open_judge
 from suffice.integrations.openai import CachedModel, OpenAIModel
 from suffice.retrieval.filters import ModelExtractor, filter_schema
 from suffice.retrieval.metadata import Vocabulary
@@ -95,6 +96,12 @@ def test_a_dead_server_does_too() -> None:
     (found,) = ModelExtractor(dead, VOCABULARY).extract(["What did Fortune report?"])
     assert (found.by, found.filter.conditions[0].values) == ("vocabulary", ("Fortune",))
     assert os.environ.get("OPENAI_API_KEY", "no key") not in found.notes[0]
+
+
+def test_it_judges_hits_by_its_log_probabilities(server: str) -> None:
+    judge = open_judge(f"{server}#smollm2", timeout_s=240)
+    opinions = judge.judge([("Who wrote Emma?", ["Emma"], ["Emma is a novel by Jane Austen."])] * 2)
+    assert all(one.log_odds is not None and abs(one.log_odds) != SAID for one in opinions)
 
 
 def test_it_answers_questions_about_what_a_retriever_finds(server: str, tmp_path: Path) -> None:
