@@ -457,10 +457,6 @@ def test_a_policy_survives_json_to_the_last_bit():
         ({"costs": {"wrong": 1, "expand": 0}}, "'abstain' is missing"),
         ({"promise": {"alpha": 0, "delta": 0.1, "questions": 3}}, "alpha is 0"),
         ({"promise": {"alpha": 0.1, "delta": 0.1, "questions": -3}}, "questions is -3"),
-        (
-            {"promise": {"alpha": 0.1, "delta": 0.1, "questions": 3, "need": {"questions": 5}}},
-            "'coverage' is missing",
-        ),
         ({"chosen_by": 7}, "chosen_by is 7"),
         ({"anwser_at": 0.5}, "'anwser_at' is not known"),
     ],

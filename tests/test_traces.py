@@ -68,7 +68,7 @@ def test_many_traces_in_one_file_replay_to_the_same_bytes(tmp_path: Path) -> Non
     [
         ("{}", "version is 'None', expected 3"),
         ('{"version": 99, "steps": []}', "version is '99', expected 3"),
-        ('{"version": 3}', "'action' is missing"),
+        ('{"version": 3}', "'calls' is missing"),
         ("[1, 2]", "expected a JSON object"),
         ("once upon a time", "not valid JSON"),
         ('{"question": "Who?", "hits": [' * 2000, "not valid JSON"),

@@ -233,10 +233,7 @@ class Verdict:
             "high": self.estimate.high,
             "missing": list(self.missing),
             "next_queries": list(self.next_queries),
-            "reasons": [
-                {"feature": one.feature, "effect": one.effect, "words": one.words}
-                for one in self.reasons
-            ],
+            "reasons": [asdict(one) for one in self.reasons],
             "familiarity": self.familiarity,
             "unfamiliar": list(self.unfamiliar),
             "quotes": [asdict(one) for one in self.quotes],

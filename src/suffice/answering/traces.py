@@ -59,17 +59,7 @@ def trace_from_json(value: Mapping[str, Any]) -> Trace:
         raise ValueError(f"its version is {str(version)[:20]!r}, expected {TRACE_VERSION}")
     json.dumps(value, allow_nan=False)  # Python parses infinities, but a replay cannot write them
     fields = {name: one for name, one in value.items() if name != "version"}
-    if isinstance(steps := fields.get("steps"), list):
-        fields["steps"] = [_with_judged(step) for step in steps]
     return dataclass_from_json(Trace, fields)
-
-
-def _with_judged(step: Any) -> Any:
-    """Add the judge field that older traces lack: no judge was asked."""
-    verdict = step.get("verdict") if isinstance(step, Mapping) else None
-    if not isinstance(verdict, Mapping) or "judged" in verdict:
-        return step
-    return {**step, "verdict": {**verdict, "judged": None}}
 
 
 def replay(

@@ -20,7 +20,9 @@ from suffice.types import Document, printable
 if TYPE_CHECKING:
     from suffice.datasets import Dataset, Summary
     from suffice.datasets.folder import Folder
+    from suffice.jobs import JobRunner
     from suffice.library import Library, LibraryUpdate
+    from suffice.protocols import Progress
 
 _CHANGES = ("added", "replaced", "removed", "unchanged")
 MAX_LISTED = 20  # skipped files and records: the output stays under a screen
@@ -91,21 +93,24 @@ def build(
         texts = data.documents()
         if chunk_tokens:
             texts = chunk_documents(texts, tokens=chunk_tokens, overlap=chunk_overlap)
-        options: Any = {"encoder": None if encoder == "none" else encoder}
-        options |= {"rebuild": rebuild, "links": rebuild}
         # A server's content is not read to compare; a scheduler has its own checkpoints.
         compares = out is not None and scheduler is None
         with (
             progress_bar(quiet=json) as progress,
             open_executor(scheduler, checkpoint) as run,
             Library.build(
-                target, texts if rebuild else (), **options, progress=progress, run=run
+                target,
+                texts if rebuild else (),
+                encoder=None if encoder == "none" else encoder,
+                rebuild=rebuild,
+                links=rebuild,
+                progress=progress,
+                run=run,
             ) as library,
         ):
-            work: Any = {"progress": progress, "run": run}
             built = {"path": target, "encoder": library.encoder_name}
             if not rebuild:
-                built |= _store(library, folder or source.name, texts, compares, **work)
+                built |= _store(library, folder or source.name, texts, compares, progress, run)
             built["documents"] = len(library)
         check_filled(built["path"], built["documents"], data)
     written = jsonl.write(data, export) if export else []
@@ -146,18 +151,20 @@ def _store(
     source: Folder | str,
     documents: Iterable[Document],
     compares: bool,
-    **options: Any,
+    progress: Progress,
+    run: JobRunner,
 ) -> dict[str, int]:
     """Update the part of a folder, or add a data set; if it `compares`, what the library lacks."""
     if not isinstance(source, str):
-        return asdict(update_folder(library, source, documents, **options))
+        return asdict(update_folder(library, source, documents, progress=progress, run=run))
     changes: dict[str, int] = {}
     with resumable(library, source):
         if compares:
-            changes = asdict(library.update(documents, is_gone=lambda _: False, **options))
+            updated = library.update(documents, is_gone=lambda _: False, progress=progress, run=run)
+            changes = asdict(updated)
         else:
-            library.add(documents, **options)
-    library.links(**options)
+            library.add(documents, progress=progress, run=run)
+    library.links(progress=progress, run=run)
     return changes
 
 
@@ -223,7 +230,12 @@ def resumable(library: Library, source: str) -> Iterator[None]:
 
 
 def update_folder(
-    library: Library, folder: Folder, documents: Iterable[Document], **options: Any
+    library: Library,
+    folder: Folder,
+    documents: Iterable[Document],
+    *,
+    progress: Progress,
+    run: JobRunner | None = None,
 ) -> LibraryUpdate:
     """Update the library's part that came from this folder."""
     from suffice.storage import BadRecords
@@ -237,8 +249,8 @@ def update_folder(
             hint="build another library with --out, or rename this folder",
         )
     with resumable(library, str(folder.root.resolve())):
-        changes = library.update(documents, is_gone=folder.is_gone, **options)
-    library.links(**options)
+        changes = library.update(documents, is_gone=folder.is_gone, progress=progress, run=run)
+    library.links(progress=progress, run=run)
     return changes
 
 

@@ -82,12 +82,15 @@ def retrieval(
         open_executor(scheduler, checkpoint) as executor,
         open_library(library) if library else nullcontext() as opened,
     ):
-        work: dict[str, Any] = {"data": source.hashes(), "progress": progress}
         if opened is not None:
             settings = replace(settings, encoder=opened.encoder_name or "")
-        store = None if opened is None else opened.store
         run = experiment.compare_retrievers(
-            data, settings, **work, store=store, job_runner=executor
+            data,
+            settings,
+            store=None if opened is None else opened.store,
+            data=source.hashes(),
+            progress=progress,
+            job_runner=executor,
         )
         missing = None if names == (GIVEN,) else _missing_gold(data, opened, limit)
     if out:

@@ -93,24 +93,31 @@ def fit(
     bad = BadRecords(skip=skip_bad)
     real = None if labels is None else _RealLabels.read(labels, benchmark, preset, k, bad)
     with progress_bar(quiet=json) as progress:
-        options: dict[str, Any] = {
-            "encoder": encoder,
-            "limit": limit,
-            "progress": progress,
-        }
         if examples is not None:
             labelled = list(islice(_read_labelled(examples, k, bad), limit))
         elif benchmark is not None and maker is not None:
-            labelled = maker.labelled_questions(benchmark, retriever, k, twins=twins, **options)
+            labelled = maker.labelled_questions(
+                benchmark,
+                retriever,
+                k,
+                twins=twins,
+                encoder=encoder,
+                limit=limit,
+                progress=progress,
+            )
         else:
             data = source.open(skip_bad=skip_bad, seed=seed)
             bad = data.bad
-            retrieved = retrieve_dataset(data, [retriever], [k], **options).questions(retriever, k)
-            labelled = [to_labelled_question(question) for question in retrieved]
+            retrieved = retrieve_dataset(
+                data, [retriever], [k], encoder=encoder, limit=limit, progress=progress
+            )
+            labelled = [to_labelled_question(one) for one in retrieved.questions(retriever, k)]
         if not json:
             say(f"fitting on {len(labelled):,} questions ...")
-        told: Any = {"progress": progress, "total": len(labelled)}
-        gate = experiment.gate_fitter(choice, preset, seed, k, **told)(labelled)
+        fitter = experiment.gate_fitter(
+            choice, preset, seed, k, progress=progress, total=len(labelled)
+        )
+        gate = fitter(labelled)
         gate = experiment.with_seen_questions(gate, [question.question for question in labelled])
     made = benchmark is not None
     record = {"questions": len(labelled), "k": k, "seed": seed, "preset": preset}

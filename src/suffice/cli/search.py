@@ -58,10 +58,9 @@ def search(
     address, text = given
     _check_filter_options(filter, None if complete else gate, model)
     opened = open_model(model, base_url, timeout_s=timeout_s)
-    options: dict[str, Any] = {"ranker": TreeRanker.load(ranker)} if ranker else {}
-    if reranker:
-        options["reranker"] = reranker
-    retriever = (retriever or "bridge") if options else retriever
+    bridge: dict[str, Any] = {"ranker": TreeRanker.load(ranker)} if ranker else {}
+    bridge |= {"reranker": reranker} if reranker else {}
+    retriever = (retriever or "bridge") if bridge else retriever
     loaded: Any = open_gate(gate or "default") if gate or complete else None
     day, wanted = parse_day(today), parse_filter(filter)
     with open_library(address) as lib:
@@ -69,15 +68,24 @@ def search(
         if wanted == "auto":
             extraction = _extract_filter(lib, text, opened, day)
             wanted = extraction.filter
-        options |= {"k": k, "retriever": retriever, "filter": wanted}
         found: Any
         if complete:
             only = extraction is None if strict is None else strict
-            found = lib.complete(text, loaded, strict=only, **options)
+            found = lib.complete(
+                text, loaded, k=k, retriever=retriever, filter=wanted, strict=only, **bridge
+            )
             ids = [hit.doc_id for hit in found.hits]
             documents = dict(zip(ids, lib.get(ids)))
         else:
-            found = lib.search(text, strict=bool(strict), gate=loaded, **options)
+            found = lib.search(
+                text,
+                k=k,
+                retriever=retriever,
+                filter=wanted,
+                strict=bool(strict),
+                gate=loaded,
+                **bridge,
+            )
             documents = {hit.doc_id: hit.document for hit in found}
     if json:
         shown = _extraction_record(extraction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
@@ -13,9 +13,7 @@ from suffice.cli import options as opt
 from suffice.cli.loaders import open_judge, open_library, open_model, verdict_log
 from suffice.cli.output import command, print_json, say
 from suffice.errors import InputError, MissingExtraError, did_you_mean
-
-if TYPE_CHECKING:
-    from suffice.service.settings import Limits, Settings
+from suffice.service.settings import Limits, Settings
 
 app = typer.Typer(invoke_without_command=True)
 key = typer.Typer(help="Manage the API keys of the service.", no_args_is_help=True)
@@ -23,6 +21,7 @@ app.add_typer(key, name="key")
 
 _KEY_FILE = Option(envvar="SUFFICE_KEYS", help="Key file; it holds only hashes.")
 KeyFile = Annotated[Path, _KEY_FILE]
+DEFAULTS = Settings()
 
 
 @app.callback()
@@ -32,14 +31,18 @@ def serve(
     library: opt.LibraryOption = None,
     host: Annotated[
         str, Option(help="Address to listen on; one that others can reach needs --keys.")
-    ] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8080,
-    workers: Annotated[int, Option(min=1, max=64, help="Worker processes; use one per core.")] = 1,
+    ] = DEFAULTS.host,
+    port: Annotated[
+        int, Option(min=0, max=65535, help="Port; 0 picks a free one.")
+    ] = DEFAULTS.port,
+    workers: Annotated[
+        int, Option(min=1, max=64, help="Worker processes; use one per core.")
+    ] = DEFAULTS.workers,
     gate: Annotated[
         list[str] | None, Option(help="Repeatable: 'default', a folder, or NAME=FOLDER.")
     ] = None,
     gate_folder: Annotated[Path | None, Option(help="Folder for the gates of /v1/adapt.")] = None,
-    preset: opt.Preset = "standard",
+    preset: opt.Preset = DEFAULTS.preset,
     keys: Annotated[Path | None, _KEY_FILE] = None,
     report: Annotated[Path | None, Option(help="A run of `evaluate gate --out` to show.")] = None,
     label: Annotated[
@@ -51,7 +54,7 @@ def serve(
     ] = None,
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
-    timeout_s: opt.ModelTimeout = 30.0,
+    timeout_s: opt.ModelTimeout = DEFAULTS.model_seconds,
     judge: opt.JudgeAddress = None,
     limit: Annotated[
         list[str] | None, Option(help="Repeatable: a limit like concurrent_requests=128.")
@@ -65,7 +68,6 @@ def serve(
     if context.invoked_subcommand is not None:
         return
     from suffice.engines.qdrant import is_qdrant_address
-    from suffice.service.settings import Settings
 
     if library is not None and not is_qdrant_address(library):
         library = str(Path(library).resolve())  # workers may run in another folder
@@ -149,8 +151,6 @@ def _parse_gates(options: list[str]) -> dict[str, str]:
 
 
 def _parse_limits(options: list[str]) -> Limits:
-    from suffice.service.settings import Limits
-
     known: dict[str, type] = {name: type(value) for name, value in asdict(Limits()).items()}
     given = {}
     for option in options:

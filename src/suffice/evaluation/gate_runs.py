@@ -116,8 +116,6 @@ class GateRun:
 def _gate_run_from_json(document: dict[str, Any]) -> GateRun:
     marks = ("kind", "task", "version")
     fields = {name: value for name, value in document.items() if name not in marks}
-    baselines = fields["baselines"].items()
-    fields["baselines"] = {name: tuple(map(float, values)) for name, values in baselines}
     run = dataclass_from_json(GateRun, fields)
     columns: list[Sequence[Any]] = [
         run.question_ids,

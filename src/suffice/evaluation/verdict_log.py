@@ -236,14 +236,7 @@ def _parse_row(text: str) -> LoggedVerdict:
     version = record.pop("version", None)
     if version != VERSION:
         raise ValueError(f"its version is {version!r:.40}, expected {VERSION}")
-    hits = record.get("hits")
-    if isinstance(hits, list):
-        empty = {"score": None, "title": None, "text": None}
-        record["hits"] = [{**empty, **hit} if isinstance(hit, Mapping) else hit for hit in hits]
-    record.setdefault("judged", None)  # missing in logs from before judges existed, or without one
     row = dataclass_from_json(LoggedVerdict, record)
-    if not all(isinstance(one, str) for one in (*row.missing, *row.unfamiliar)):
-        raise ValueError("missing and unfamiliar must be lists of texts")
     shares = row.low, row.p_complete, row.high, row.familiarity
     if not all(0 <= share <= 1 for share in shares):
         raise ValueError("a probability is not between 0 and 1")

@@ -169,9 +169,6 @@ class Policy:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Policy:
         """Load a policy written by `as_json`; InputError names the invalid field."""
-        promise = record.get("promise") if isinstance(record, Mapping) else None
-        if isinstance(promise, Mapping):  # gates fitted before 0.4.0 have no `need`
-            record = {**record, "promise": {"need": None, **promise}}
         try:
             return dataclass_from_json(cls, record)
         except ValueError as error:

@@ -189,10 +189,16 @@ class CheckBatcher:
         for job, verdict in zip(jobs, outcomes, strict=True):
             if self._verdict_log is None or isinstance(verdict, Exception):
                 continue
-            about: Any = {"acted": False, "by": "serve", "gate": self._identities[job.gate]}
-            outcome = guard_outcome(verdict)
             try:
-                row = logged_verdict(job.question, job.hits, verdict, outcome=outcome, **about)
+                row = logged_verdict(
+                    job.question,
+                    job.hits,
+                    verdict,
+                    outcome=guard_outcome(verdict),
+                    acted=False,
+                    by="serve",
+                    gate=self._identities[job.gate],
+                )
                 self._verdict_log.write(row)
             except (OSError, SufficeError, ValueError) as error:
                 if not self._log_failed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -110,23 +110,23 @@ async def check_batch(
 async def gates(request: Request) -> Response:
     """List the gates, how they were fitted, and whether their questions have drifted."""
     service = get_service(request)
-    return respond(request, [_gate_record(service, name) for name in service.gates])
+    return respond(request, [_describe_gate(service, name) for name in service.gates])
 
 
-def _gate_record(service: Service, name: str) -> dict[str, Any]:
+def _describe_gate(service: Service, name: str) -> schemas.GateResponse:
     gate, drift = service.gates[name], service.checks.drift(name)
-    return {
-        "name": name,
-        "preset": gate.preset,
-        "k": gate.card["k"],
-        "fitted_on": gate.profile.questions,
-        "policy": gate.policy.as_json(),
-        "metrics": gate.card.get("metrics", {}),
-        "history": gate.card.get("history", []),
-        "drift": None if drift is None else str(drift),
-        "drift_checks": service.checks.drift_checks(name),
-        "judge": None if gate.judge is None else gate.judge.name,
-    }
+    return schemas.GateResponse(
+        name=name,
+        preset=gate.preset,
+        k=gate.card["k"],
+        fitted_on=gate.profile.questions,
+        policy=gate.policy.as_json(),
+        metrics=gate.card.get("metrics", {}),
+        history=gate.card.get("history", []),
+        drift=None if drift is None else str(drift),
+        drift_checks=service.checks.drift_checks(name),
+        judge=None if gate.judge is None else gate.judge.name,
+    )
 
 
 @write_api.post("/v1/adapt", **describe("checks", schemas.AdaptResponse))
@@ -218,8 +218,7 @@ def _labeller(request: Request, name: str) -> str:
 async def _respond_with_next(request: Request, by: str, *, stored: bool) -> Response:
     service = get_service(request)
     item, progress = await service.run_in_thread(service.labels.next, by)
-    record = item and {"question": item.question, "hits": item.hits}
-    return respond(request, {"item": record, "progress": asdict(progress), "stored": stored})
+    return respond(request, {"item": item, "progress": progress, "stored": stored})
 
 
 # Library
@@ -301,16 +300,16 @@ async def ask(request: Request, form: schemas.AskRequest) -> Response:
 async def library(request: Request) -> Response:
     """Describe the library and list its retrievers."""
     service = get_service(request)
-    return respond(request, await service.run_in_thread(_library_record, service.library))
+    return respond(request, await service.run_in_thread(_describe_library, service.library))
 
 
-def _library_record(library: Library) -> dict[str, Any]:
-    return {
-        "documents": len(library),
-        "generation": library.store.generation,
-        "encoder": library.encoder_name,
-        "retrievers": RETRIEVERS.names(),
-    }
+def _describe_library(library: Library) -> schemas.LibraryResponse:
+    return schemas.LibraryResponse(
+        documents=len(library),
+        generation=library.store.generation,
+        encoder=library.encoder_name,
+        retrievers=RETRIEVERS.names(),
+    )
 
 
 @read_api.get("/v1/library/documents", **describe("library", list[schemas.DocumentResponse | None]))
@@ -341,9 +340,12 @@ async def delete_documents(request: Request, ids: DocIds) -> Response:
     return respond(request, await service.run_in_thread(_write, library, library.delete, ids))
 
 
-def _write(library: Library, write: Any, items: Sequence[Any]) -> dict[str, int]:
-    written = write(items)
-    return {"written": written, "documents": len(library), "generation": library.store.generation}
+def _write(
+    library: Library, write: Callable[[Sequence[Any]], int], items: Sequence[Any]
+) -> schemas.WriteResponse:
+    written, count = write(items), len(library)
+    generation = library.store.generation
+    return schemas.WriteResponse(written=written, documents=count, generation=generation)
 
 
 def _hit_records(library: Library, hits: Sequence[Hit], *, texts: bool) -> list[dict[str, Any]]:

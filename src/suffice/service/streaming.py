@@ -120,11 +120,7 @@ class BatchCheck:
 
     def __init__(self, request: Request, *, gate: str, explain: bool, rounds_left: int) -> None:
         self._request, self._service = request, get_service(request)
-        self._options: dict[str, Any] = {
-            "gate": gate,
-            "explain": explain,
-            "rounds_left": rounds_left,
-        }
+        self._gate, self._explain, self._rounds_left = gate, explain, rounds_left
         self._limits = self._service.settings.limits
         self._line = 0
 
@@ -187,7 +183,7 @@ class BatchCheck:
             errors = error.errors(include_url=False, include_input=False)
             sent = [{**one, "loc": ("body", *one["loc"])} for one in errors]
             return None, validation_error(sent, BatchLine)
-        job = CheckJob(question=form.question, hits=form.hits, **self._options)
+        job = CheckJob(self._gate, form.question, form.hits, self._explain, self._rounds_left)
         return form.question_id, job
 
     def _write(self, line: int, question_id: Any, outcome: Verdict | Exception) -> None:

@@ -6,6 +6,7 @@ dataclass_from_json(Citation, {"doc_id": "ada", "sentence": 0, "text": "Ada taug
 
 from __future__ import annotations
 
+import collections.abc
 import hashlib
 import re
 import sys
@@ -127,25 +128,30 @@ def content_id(title: str, body: str) -> str:
 
 
 def dataclass_from_json(kind: type[T], value: Any, place: str = "") -> T:
-    """Build a dataclass from JSON; ValueError names a missing, unknown or mistyped field."""
+    """Build a dataclass from JSON; ValueError names a missing, unknown or mistyped field.
+
+    Only a field whose default is None may be missing.
+    """
     if not isinstance(value, Mapping):
         raise ValueError(f"{place or kind.__name__} is {_shorten(value)}, expected an object")
-    hints = _field_types(kind)  # type: ignore[arg-type]
-    if odd := sorted(set(hints) ^ set(value)):
+    hints, required = _field_types(kind)  # type: ignore[arg-type]
+    if odd := sorted((required - value.keys()) | (value.keys() - hints.keys())):
         problem = "missing" if odd[0] in hints else "not known"
         raise ValueError(f"{place or kind.__name__}: {odd[0]!r} is {problem}")
     return kind(
         **{
-            name: _value(hint, value[name], f"{place}.{name}".strip("."))
-            for name, hint in hints.items()
+            name: _value(hints[name], one, f"{place}.{name}".strip("."))
+            for name, one in value.items()
         }
     )
 
 
 @cache  # evaluating annotations is slow
-def _field_types(kind: Any) -> dict[str, Any]:
-    known = get_type_hints(kind)
-    return {field.name: known[field.name] for field in fields(kind)}
+def _field_types(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
+    """The types of its fields, and the names of those that are required."""
+    known, every = get_type_hints(kind), fields(kind)
+    required = (one.name for one in every if one.default is not None)
+    return {one.name: known[one.name] for one in every}, frozenset(required)
 
 
 def _value(hint: Any, value: Any, place: str) -> Any:
@@ -155,22 +161,22 @@ def _value(hint: Any, value: Any, place: str) -> Any:
         return None if value is None else _value(meant, value, place)
     if origin is tuple and isinstance(value, list):
         return tuple(_value(inner[0], one, f"{place}[{at}]") for at, one in enumerate(value))
-    if origin is Literal and value in inner:
-        return value
-    if origin is not None:
-        if isinstance(value, Mapping) and isinstance(origin, type) and issubclass(origin, Mapping):
-            return value
-    elif is_dataclass(hint):
+    if origin is collections.abc.Mapping and isinstance(value, Mapping):
+        return {name: _value(inner[1], one, f"{place}.{name}") for name, one in value.items()}
+    if is_dataclass(hint):
         return dataclass_from_json(hint, value, place)  # type: ignore[arg-type]
-    elif issubclass(hint, Enum) and value in [one.value for one in hint]:
+    if isinstance(hint, type) and issubclass(hint, Enum) and value in [one.value for one in hint]:
         return hint(value)
-    elif hint in _LARGEST:
-        number = isinstance(value, hint | int) and not isinstance(value, bool)
-        if number and abs(value) <= _LARGEST[hint]:
-            return value
-    elif isinstance(value, hint):
+    if hint is Any or (origin is Literal and value in inner) or _is_scalar(hint, value):
         return value
     raise ValueError(f"{place} is {_shorten(value)}, expected {getattr(hint, '__name__', hint)}")
+
+
+def _is_scalar(hint: Any, value: Any) -> bool:
+    if hint in _LARGEST:
+        number = isinstance(value, hint | int) and not isinstance(value, bool)
+        return number and abs(value) <= _LARGEST[hint]
+    return isinstance(hint, type) and not issubclass(hint, Enum) and isinstance(value, hint)
 
 
 def _shorten(value: Any, length: int = 40) -> str:
