@@ -14,7 +14,6 @@ from suffice_research.training.language_model import (  # noqa: E402
     Q4_K,
     Q6_K,
     Decoder,
-    Reading,
     Sizes,
     load_decoder,
     load_tokenizer,
@@ -128,32 +127,6 @@ def test_the_tokenizer_gives_every_text_back(tmp_path):
 def tiny_decoder() -> Decoder:
     torch.manual_seed(0)
     return Decoder(TINY).eval()
-
-
-@torch.inference_mode()
-def test_reading_piece_by_piece_equals_reading_at_once():
-    decoder = tiny_decoder()
-    heads = [[5, 6, 7, 8, 9], [11, 12], [20]]
-    middles = [[1], [2, 3, 4], [30, 31]]
-    reading = Reading(decoder, heads, room=5, fill=0)
-    reading.read(middles)
-    found = reading.read([[40, 41], [42, 43], [44]])
-    for at, last in enumerate(([40, 41], [42, 43], [44])):
-        whole = decoder(torch.tensor([[*heads[at], *middles[at], *last]]))[0, -len(last) :]
-        torch.testing.assert_close(found[at, -len(last) :], whole, rtol=1e-4, atol=1e-5)
-    with pytest.raises(ValueError, match="there is room for 10"):
-        reading.read([[1], [2], [3]])
-
-
-@torch.inference_mode()
-def test_a_sequence_that_is_repeated_goes_on_in_several_ways():
-    decoder = tiny_decoder()
-    reading = Reading(decoder, [[5, 6, 7], [8]], room=2, fill=0)
-    reading.repeat([2, 1])
-    found = reading.read([[1], [2, 3], [4]])
-    for at, row in enumerate(([5, 6, 7, 1], [5, 6, 7, 2, 3], [8, 4])):
-        whole = decoder(torch.tensor([row]))[0, -1]
-        torch.testing.assert_close(found[at, -1], whole, rtol=1e-4, atol=1e-5)
 
 
 def test_what_comes_later_changes_nothing():

@@ -1,9 +1,8 @@
 """A language model from a GGUF file: the decoder of Qwen2 in torch, and its tokenizer.
 
 `open_gguf` reads the file's metadata and locates its tensors; `load_decoder` and `load_tokenizer`
-build the model. The decoder reads whole sequences (`Decoder.forward`, for training), or sequences
-piece by piece with cached keys and values: in step (`Reading`), or each from its own start to its
-own end (`Slots`, for a server). Needs numpy, torch and tokenizers, and nothing from the project but
+build the model. The decoder reads whole sequences (`Decoder.forward`, for training), or with cached
+keys and values, each from its own start to its own end (`Slots`, for a server). Needs numpy, torch and tokenizers, and nothing from the project but
 its errors: it runs on the training machine.
 """
 
@@ -26,7 +25,6 @@ from suffice.errors import InputError
 __all__ = [
     "Decoder",
     "GgufFile",
-    "Reading",
     "Sizes",
     "Slots",
     "load_decoder",
@@ -274,22 +272,6 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Cache:
-    """Keys and values of one layer, `at` of them filled; `mask` says what attends to what."""
-
-    keys: Tensor
-    values: Tensor
-    at: int
-    mask: Tensor
-
-    def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        end = self.at + keys.shape[2]
-        self.keys[:, :, self.at : end] = keys
-        self.values[:, :, self.at : end] = values
-        return self.keys[:, :, :end], self.values[:, :, :end]
-
-
-@dataclass(frozen=True)
 class _SlotCache:
     """Keys and values of one layer: rows from their start if `mask` is None, else one token at its
     own position in each row.
@@ -312,7 +294,7 @@ class _SlotCache:
         return self.keys[:, :, :end], self.values[:, :, :end]
 
 
-Cache = _Cache | _SlotCache | None
+Cache = _SlotCache | None
 
 
 class Layer(nn.Module):  # type: ignore[misc]
@@ -434,71 +416,6 @@ def load_decoder(file: GgufFile, device: str = "cpu") -> Decoder:
 
 
 # ---- reading piece by piece
-
-
-def pad_left(rows: Sequence[Sequence[int]], fill: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of ids padded on the left, and which entries are not padding."""
-    width = max(map(len, rows))
-    ids, present = np.full((len(rows), width), fill, np.int64), np.zeros((len(rows), width), bool)
-    for at, row in enumerate(rows):
-        ids[at, width - len(row) :] = row
-        present[at, width - len(row) :] = True
-    return ids, present
-
-
-class Reading:
-    """Sequences that are read piece by piece, with cached keys and values.
-
-    `room` is how many tokens may follow the first rows, `fill` any token for padding.
-    """
-
-    def __init__(
-        self, decoder: Decoder, rows: Sequence[Sequence[int]], room: int, fill: int
-    ) -> None:
-        self.decoder, self.fill, self.at = decoder, fill, 0
-        sizes, weight = decoder.sizes, decoder.tokens.weight
-        self.device, places = weight.device, max(map(len, rows)) + room
-        shape = (len(rows), sizes.key_heads, places, sizes.width)
-        self.keys, self.values = (
-            [
-                torch.zeros(shape, dtype=weight.dtype, device=self.device)
-                for _ in range(sizes.layers)
-            ]
-            for _ in range(2)
-        )
-        self.present = torch.zeros((len(rows), places), dtype=torch.bool, device=self.device)
-        self.read(rows)
-
-    def read(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        """The hidden states of the next tokens of each sequence, padded on the left."""
-        ids, present = (torch.from_numpy(one).to(self.device) for one in pad_left(rows, self.fill))
-        return self.read_ids(ids, present)
-
-    def read_ids(self, ids: Tensor, present: Tensor) -> Tensor:
-        start, end = self.at, self.at + ids.shape[1]
-        if end > self.present.shape[1]:
-            raise ValueError(f"{end} tokens, but there is room for {self.present.shape[1]}")
-        self.present[:, start:end] = present
-        seen = self.present[:, :end]
-        positions = (seen.long().cumsum(1) - 1).clamp(min=0)[:, start:]
-        places = torch.arange(end, device=self.device)
-        before = places[None, :] <= places[start:, None]
-        itself = places[None, :] == places[start:, None]  # padding must attend to something
-        mask = seen[:, None, None] & before | itself
-        caches = [
-            _Cache(keys, values, start, mask)
-            for keys, values in zip(self.keys, self.values, strict=True)
-        ]
-        self.at = end
-        return self.decoder.read(ids, positions, caches)
-
-    def repeat(self, counts: Sequence[int]) -> None:
-        """Repeat each sequence this many times."""
-        times = torch.tensor(counts, device=self.device)
-        self.keys, self.values = (
-            [one.repeat_interleave(times, 0) for one in side] for side in (self.keys, self.values)
-        )
-        self.present = self.present.repeat_interleave(times, 0)
 
 
 class Slots:

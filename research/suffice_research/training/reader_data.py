@@ -7,7 +7,7 @@ Passages that a question of another part needs are in no list of `learn`: shown 
 they would be learned as such.
 
 `research/asked` adds questions about the passages of `learn`, and `research/written` cases with
-passages of their own, both by a language model: see `suffice_research.training.asked_questions`.
+passages of their own, both by a language model.
 """
 
 from __future__ import annotations

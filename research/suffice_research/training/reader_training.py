@@ -1,6 +1,6 @@
 """Train a reader on a GPU: `python -m suffice_research.training.reader_training --help`.
 
-It learns from labels, and from what a teacher says of drawn lists (`reader_teacher`). It needs only
+It learns from labels, and from what a teacher says of drawn lists. It needs only
 torch and numpy: copy this file, `reader_lists.py`, `reader_model.py` and `reader_weights.py` to the
 training machine, in a folder with the name of their package. It writes `student-N.npz`, without the
 word embeddings, which stay the base's. `reader_export` turns them into the shipped reader.
@@ -81,7 +81,7 @@ def taught_weights(pools: Mapping[str, np.ndarray], step: int) -> Mapping[str, f
 
 
 class TeacherLabels:
-    """Lists that a teacher has read, with its probabilities: the file that `reader_teacher` writes.
+    """Lists that a teacher has read, with its probabilities: what a larger model said.
 
     Lists are drawn again from the same pack and seed. Where there are no labels, the teacher's word
     is the label.
@@ -458,7 +458,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--student", type=Path, nargs="+",
         help="the student starts from this base instead, see `reader_bases`",
     )  # fmt: skip
-    parser.add_argument("--taught", type=Path, help="what `reader_teacher` has written")
+    parser.add_argument("--taught", type=Path, help="what a teacher said of lists")
     parser.add_argument(
         "--taught-pack", type=Path, help="the pack that the teacher has read, if it is another"
     )
