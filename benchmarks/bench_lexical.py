@@ -3,8 +3,7 @@ same questions.
 
 Each system gets raw questions and returns its ten best; indexing is not timed. A round runs all of
 them in turn, and the fastest round counts, so that a busy machine slows them alike. rank_bm25 only
-answers the first questions: it is slow. `--variants` prints the effect of stop words, repeated
-words and k1 on BM25, for docs/decisions/0004-lexical.md.
+answers the first questions: it is slow.
 """
 
 from __future__ import annotations
@@ -13,19 +12,13 @@ import argparse
 import logging
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 import bm25s
 import numpy as np
-import numpy.typing as npt
 from docs.generators.paths import DATA
 from rank_bm25 import BM25Okapi
-from rich.console import Console
-from rich.table import Table
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from benchmarks.reporting import ResultTable, print_all, print_progress
 from suffice.datasets import load
@@ -33,10 +26,8 @@ from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Retriever
 from suffice.retrieval.corpus import Corpus, searchable_text
 from suffice.retrieval.memory import Bm25, MemoryStore
-from suffice.retrieval.ranking import Scores, top_k
 from suffice.retrieval.search import SignalRetriever, TextSearch
 from suffice.text import tokens
-from suffice_research.frames.published import TABLE_4, TABLE_5
 from suffice_research.retrievers.signals import Tfidf
 
 K = 10
@@ -83,86 +74,6 @@ def per_second(
     return best
 
 
-def variants(data: Path) -> Table:
-    """FRAMES: the largest distance to a cell of Tables 4 and 5, and MRR. The others: recall@5 and
-    complete@10.
-    """
-    table = Table(title="BM25 by setting")
-    for column in (
-        "data",
-        "stop words",
-        "question words",
-        "k1",
-        "largest distance",
-        "MRR",
-        "recall@5",
-        "complete@10",
-    ):
-        table.add_column(column)
-    paths = {"frames": data / "frames" / "test.tsv"}
-    for name in ("frames", "2wikimultihopqa", "hotpotqa", "musique"):
-        dataset = load(name, paths.get(name, data / name))
-        corpus, examples = Corpus(dataset.documents()), list(dataset.questions())
-        gold = np.zeros((len(examples), len(corpus)), dtype=bool)
-        for row, example in enumerate(examples):
-            gold[row, [corpus.position[one] for one in example.gold.doc_ids]] = True
-        for label, stop_words in (
-            ("none", frozenset()),
-            ("Lucene's 33", STOP_WORDS),
-            ("scikit-learn's 318", ENGLISH_STOP_WORDS),
-        ):
-            for once in (False, True):
-                for k1 in (1.2, 1.5):
-                    scores = scored(
-                        corpus,
-                        [example.question.text for example in examples],
-                        stop_words,
-                        once,
-                        k1,
-                    )
-                    table.add_row(
-                        name,
-                        label,
-                        "once" if once else "repeated",
-                        str(k1),
-                        *figures(name, scores, gold),
-                    )
-    return table
-
-
-def scored(
-    corpus: Corpus, questions: Sequence[str], stop_words: Collection[str], once: bool, k1: float
-) -> Scores:
-    signal = Bm25(corpus, k1=k1, stop_words=stop_words)
-    if once:
-        return signal.scores(questions)
-    # Scores add up over words, so a repeated word adds its own score again.
-    counts = [Counter(tokens(question)) for question in questions]
-    alone = {word: signal.scores([word])[0] for word in set().union(*counts)}
-    return np.stack(
-        [sum((n * alone[word] for word, n in one.items()), np.zeros(len(corpus))) for one in counts]
-    )
-
-
-def figures(name: str, scores: Scores, gold: npt.NDArray[np.bool_]) -> tuple[str, ...]:
-    ranked = top_k(scores, 25, above=0.0).positions
-    found = np.take_along_axis(gold, np.maximum(ranked, 0), axis=1) & (ranked >= 0)
-    needed = gold.sum(axis=1)
-    held = {k: found[:, :k].sum(axis=1) for k in (4, 5, 8, 10, 15, 25)}
-    if name != "frames":
-        return "", "", f"{(held[5] / needed).mean():.3f}", f"{(held[10] == needed).mean():.3f}"
-    cells = [
-        (held[int(metric.split("@")[1])] / needed).mean() - value
-        for metric, value in TABLE_4.figures["bm25-title"].items()
-    ]
-    cells += [
-        (held[int(metric.split("@")[1])] == needed).mean() - value
-        for metric, value in TABLE_5.figures["bm25-title"].items()
-    ]
-    first = np.where(found.any(axis=1), 1 / (found.argmax(axis=1) + 1), 0).mean()
-    return f"{np.abs(cells).max():.4f}", f"{first:.3f}", "", ""
-
-
 def tables(quick: bool) -> Iterator[ResultTable]:
     if not (DATA / "2wikimultihopqa").is_dir():
         print_progress(
@@ -194,14 +105,7 @@ def tables(quick: bool) -> Iterator[ResultTable]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument(
-        "--variants", action="store_true", help="compare settings of BM25 in place of speeds"
-    )
-    asked = parser.parse_args()
-    if asked.variants:
-        Console().print(variants(DATA))
-        return 0
-    return print_all(tables(asked.quick))
+    return print_all(tables(parser.parse_args().quick))
 
 
 if __name__ == "__main__":

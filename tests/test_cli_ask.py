@@ -96,7 +96,6 @@ def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--exemplars", "nowhere.jsonl"], "nowhere.jsonl"),
         (["--gate", "nowhere"], "nowhere is not a gate"),
         (["--gate", "fast", "--preset", "hardened"], "fast is not a gate"),
         (["--retriever", "nowhere"], "no retriever is named"),
@@ -104,8 +103,6 @@ def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path
         (["--replay", "nowhere.jsonl"], "--replay FILE, not both"),
         (["--base-url", "http://127.0.0.1:9/v1"], "needs --model"),
         (["--model", "m", "--base-url", "localhost:9"], "not an address"),
-        (["--money", "1"], "needs the prices"),
-        (["--prices", "cheap"], "expected two numbers"),
     ],
 )
 def test_wrong_words_are_errors_with_a_hint(library: Path, words: list[str], why: str) -> None:

@@ -160,11 +160,10 @@ def test_a_trec_run_is_checked_with_its_topics_and_corpus(gate: Path, tmp_path: 
     assert found == {"question_id": "q1", **alone}
     with Library.build(tmp_path / "library", [Document(**one) for one in documents], encoder=None):
         pass
-    for option in ("--store", "--library"):
-        stored = suffice(
-            "check", *files[:4], option, tmp_path / "library", "--gate", gate, "--json"
-        )
-        assert lines(stored) == [found]
+    stored = suffice(
+        "check", *files[:4], "--library", tmp_path / "library", "--gate", gate, "--json"
+    )
+    assert lines(stored) == [found]
     assert suffice("check", "--run", tmp_path / "run.txt", "--gate", gate).exit_code == 2
 
 

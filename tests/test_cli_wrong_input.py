@@ -54,8 +54,7 @@ WRONG = [
     ("search library Who? --base-url http://127.0.0.1:1/v1", "--base-url needs --model"),
     ("check |  | --library library", "--library needs the question"),
     ("check --batch labels.jsonl --corpus documents.jsonl", "--corpus goes with --run"),
-    ("ask library Who? --prices -1,0", "expected two numbers of at least 0"),
-    ("ask library Who? --prices nan,0", "expected two numbers of at least 0"),
+    ("grade documents.jsonl --out made --prices nan,0", "expected two numbers of at least 0"),
     ("build blank --out new", "has no document; the first problem: blank/empty.txt: is empty"),
     ("build documents.jsonl --export hits.json", "--export"),
     (

@@ -112,7 +112,7 @@ def test_a_question_is_never_shown_its_own_plan() -> None:
 
 def test_you_can_add_your_own_exemplars(tmp_path: Path) -> None:
     own = Exemplar("Who taught Ada's teacher?", ("Who taught Ada?", "Who taught #1?"))
-    assert own in ExemplarBank.from_exemplars([]).extended([own]).most_similar(
+    assert own in ExemplarBank.from_exemplars([own]).most_similar(
         "Who taught the dean?", hops=2, kind="bridge"
     )
     file = tmp_path / "mine.jsonl"

@@ -3,7 +3,7 @@ suffice_research.training.stuffing_filter`.
 
 The filter is trained on retrieved lists, unchanged and tampered with
 (`suffice_research.training.tampering`). `--judge` prints what the filter drops from lists of other
-kinds of text; `python -m robustness.filter_eval` attacks it. Decision 19 has the figures.
+kinds of text; `python -m robustness attack_eval` attacks it. Decision 19 has the figures.
 """
 
 from __future__ import annotations

@@ -95,9 +95,6 @@ class ExemplarBank:
             found.append(Exemplar(question, tuple(steps), kind, hops, source))
         return cls.from_exemplars(found)
 
-    def extended(self, others: Iterable[Exemplar]) -> ExemplarBank:
-        return ExemplarBank.from_exemplars((*self.exemplars, *others))
-
     def most_similar(
         self, question: str, *, hops: int, kind: str, count: int = 3
     ) -> tuple[Exemplar, ...]:

@@ -19,7 +19,7 @@ from typer import Argument, Option
 
 from suffice.cli import options as opt
 from suffice.cli.loaders import name_library, open_library, open_model
-from suffice.cli.output import command, parse_day, parse_filter, parse_prices, print_json, say
+from suffice.cli.output import command, parse_day, parse_filter, print_json, say
 from suffice.errors import InputError
 from suffice.types import printable
 
@@ -57,11 +57,6 @@ def ask(
     calls: Annotated[int, Option(min=0, help="Maximum requests to the model.")] = 40,
     tokens: Annotated[int, Option(min=0, help="Maximum tokens, in and out.")] = 100_000,
     seconds: Annotated[float, Option(min=0.0, help="Maximum time for the question.")] = 120.0,
-    money: Annotated[float | None, Option(min=0.0, help="Maximum cost, by --prices.")] = None,
-    prices: opt.ModelPrices = "0,0",
-    exemplars: Annotated[
-        Path | None, Option(help="Example plans for the model: JSON Lines.")
-    ] = None,
     trace: Annotated[
         Path | None, Option(dir_okay=False, help="Write the trace to this file: JSON Lines.")
     ] = None,
@@ -72,7 +67,6 @@ def ask(
     from suffice.answering.ask import AskPolicy
     from suffice.answering.ask import ask as run_ask
     from suffice.answering.budget import Budget
-    from suffice.answering.planner import ExemplarBank
     from suffice.answering.traces import save_traces
     from suffice.gate.gate_ref import open_gate
 
@@ -91,17 +85,14 @@ def ask(
         hint = "leave out --filter"
         raise InputError("--filter does not go with --replay: the trace has its own", hint=hint)
     wanted, day = parse_filter(filter), parse_day(today)
-    bank = None
-    if exemplars is not None:
-        bank = ExemplarBank.load().extended(ExemplarBank.load(exemplars).exemplars)
     policy = AskPolicy(retriever=retriever)
     if min_probability is not None:
         policy = replace(policy, min_probability=min_probability)
-    budget = Budget(rounds, calls, tokens, seconds, money, prices=parse_prices(prices))
+    budget = Budget(rounds, calls, tokens, seconds)
     opened, loaded = open_model(model, base_url, timeout_s=timeout_s), open_gate(gate, preset)
     with open_library(address) as lib:
         if question is None:
-            _replay(replay, lib, loaded, bank, json=json)
+            _replay(replay, lib, loaded, json=json)
             return
         with _live_display(quiet=json) as watch:
             result = run_ask(
@@ -111,7 +102,6 @@ def ask(
                 opened,
                 policy=policy,
                 budget=budget,
-                bank=bank,
                 clock=time.monotonic,
                 on_update=watch,
                 filter=wanted,
@@ -138,13 +128,13 @@ def _next_step(result: Trace) -> str:
     return "add documents about what is missing, and ask again"
 
 
-def _replay(file: Any, library: Any, gate: Any, bank: Any, *, json: bool) -> None:
+def _replay(file: Any, library: Any, gate: Any, *, json: bool) -> None:
     """Replay every trace of the file: the same bytes, or an error that says where they differ."""
     from suffice.answering.traces import format_trace, read_traces, replay, trace_to_json
 
     count = 0
     for trace in read_traces(file):
-        replayed = replay(trace, library, gate, bank=bank)
+        replayed = replay(trace, library, gate)
         print(trace_to_json(replayed) if json else format_trace(replayed))
         count += 1
     say(f"{count:,} of {count:,} traces replayed identically")
@@ -187,10 +177,9 @@ def _cost_line(trace: Trace) -> str:
     bars = "".join("▁▂▃▄▅▆▇█"[min(int(value * 8), 7)] for value in p)
     probability = f"p_complete {bars} {p[-1]:.2f}   " if p else ""
     cost = trace.cost
-    money = f", {cost.money:.4f} of money" if cost.money else ""
     rounds = f"{cost.rounds} round" + "s" * (cost.rounds != 1)
     spent = f"{rounds}, {cost.calls} calls, {cost.tokens:,} tokens"
-    return f"{probability}{spent}{money}, {cost.seconds:.1f} s"
+    return f"{probability}{spent}, {cost.seconds:.1f} s"
 
 
 def _show(trace: Trace, *, with_model: bool, json: bool) -> None:

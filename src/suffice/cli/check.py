@@ -56,7 +56,6 @@ def check(
     run: Annotated[Path | None, Option(help="A TREC run; needs --queries and --corpus.")] = None,
     queries: Annotated[Path | None, Option(help="The run's questions: id, tab, question.")] = None,
     corpus: Annotated[Path | None, Option(help="The run's documents: JSON Lines.")] = None,
-    store: opt.StoreAddress = None,
     library: Annotated[
         str | None, Option(help="Search this library; with --hits or --run, look up texts in it.")
     ] = None,
@@ -72,13 +71,12 @@ def check(
     json: opt.Json = False,
 ) -> None:
     """Check whether hits are enough: answer, expand or abstain."""
-    if run is not None:
-        store, library = store or library, None
-    single = hits or library  # both: ids, and where their texts are
+    # With both hits and a library, the hits are ids, and the library has their texts.
+    single = hits or (library if run is None else None)
     if sum(given is not None for given in (single, batch, run)) != 1:
         message = "give a question with --hits or --library, or give --batch or --run"
         raise InputError(message, hint=COMMAND_EXAMPLE)
-    of_run = {"--queries": queries, "--corpus": corpus, "--store": store}
+    of_run = {"--queries": queries, "--corpus": corpus}
     if run is None and (name := next((name for name in of_run if of_run[name]), None)):
         hint = "leave it out: a batch has its texts"
         raise InputError(f"{name} goes with --run", hint=hint)
@@ -114,7 +112,7 @@ def check(
     )
     quiet = not sys.stderr.isatty() or sys.stdout.isatty()  # no bar between the verdicts
     with (
-        _open_run(run, queries, corpus, store, bad)
+        _open_run(run, queries, corpus, library, bad)
         if run is not None
         else nullcontext(_read_batch(batch, bad)) as lines,
         open_executor(scheduler, checkpoint) as executor,
@@ -128,16 +126,16 @@ def check(
 
 @contextmanager
 def _open_run(
-    run: Path, queries: Path | None, corpus: Path | None, store: str | None, bad: BadRecords
+    run: Path, queries: Path | None, corpus: Path | None, library: str | None, bad: BadRecords
 ) -> Iterator[Iterator[Line]]:
     """The questions of a TREC run with their hits, whose texts are in a corpus or a library."""
     from suffice.evaluation.batch_check import trec_log_lines
 
-    if queries is None or (corpus is None and store is None):
+    if queries is None or (corpus is None and library is None):
         message = "a run has only ids: it needs --queries and --corpus or --library"
         raise InputError(message, hint="add --queries topics.tsv --corpus corpus.jsonl")
-    with open_library(store) if store else nullcontext() as library:
-        documents: Any = corpus or (library and library.store)
+    with open_library(library) if library else nullcontext() as opened:
+        documents: Any = corpus or (opened and opened.store)
         yield trec_log_lines(run, queries, documents, bad)
 
 
