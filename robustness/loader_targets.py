@@ -218,7 +218,7 @@ def _benchmark(folder: Path, file: Path, given: Input) -> bool:
 
 
 LOADER_TARGETS: Sequence[Target] = (
-    *map(_dataset, FORMATS),
+    *map(_dataset, FORMATS.names()),
     Target(
         "logs",
         "loaders",

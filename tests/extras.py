@@ -20,7 +20,7 @@ from tests.live.test_wheel import Installed, installed, plain  # noqa: F401 - a 
 
 from suffice.cli.doctor import EXTRAS
 
-BROUGHT = {"hub"}  # by tokenizers, which everybody has
+BROUGHT: set[str] = set()
 # docs/decisions/0020-service-and-guarantees.md; spaCy also needs a model
 ALONE = {"dspy", "ragas", "deepeval", "ir-measures"}
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from suffice import datasets
 from suffice.datasets import Dataset, Gold, GoldQuestion
-from suffice.datasets.locate import fetch_public_files
-from suffice.errors import DataError, InputError, NotReadyError
+from suffice.errors import InputError, NotReadyError
 from suffice.registry import Registry
 from suffice.storage import records
 from suffice.types import Document, Question
@@ -39,7 +38,7 @@ def gold_question(
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_one():
-    with pytest.raises(InputError, match="no data set 'hotpot'") as caught:
+    with pytest.raises(InputError, match="no format is named 'hotpot'") as caught:
         datasets.load("hotpot", "x.json")
     assert "'hotpotqa'" in caught.value.hint
 
@@ -85,7 +84,7 @@ def test_an_installed_package_adds_a_collection(monkeypatch):
 def test_without_the_research_package_the_controlled_collection_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(metadata, "entry_points", lambda group: [])
     monkeypatch.setattr(datasets, "COLLECTIONS", Registry("dataset"))
-    with pytest.raises(NotReadyError, match="research package") as caught:
+    with pytest.raises(NotReadyError, match="part of suffice-research") as caught:
         datasets.make_collection("controlled")
     assert "pip install ./research" in caught.value.hint
 
@@ -353,68 +352,16 @@ def test_shares_that_do_not_add_up_are_refused(shares):
 # ----------------------------------------------------------------------------------------- fetching
 
 
-class FakeHub:
-    """A hub with one file, as huggingface_hub shows it: its git hash for a small file, the sha256
-    of a large one.
-    """
-
-    def __init__(
-        self, folder: Path, *, reachable: bool = True, cached: bool = False, blob_id: str = ""
-    ) -> None:
-        self.folder, self.reachable, self.cached, self.blob_id = folder, reachable, cached, blob_id
-
-    def HfApi(self) -> FakeHub:
-        return self
-
-    def get_paths_info(self, repository: str, files: list[str], *, repo_type: str) -> list[object]:
-        if not self.reachable:
-            raise ConnectionError("no route to the hub")
-        return [
-            type("RepoFile", (), {"path": file, "lfs": None, "blob_id": self.blob_id})()
-            for file in files
-        ]
-
-    def hf_hub_download(
-        self, repository: str, file: str, *, repo_type: str, etag_timeout: float
-    ) -> str:
-        return str(self.folder / file)
-
-    def try_to_load_from_cache(self, repository: str, file: str, *, repo_type: str) -> str | None:
-        return str(self.folder / file) if self.cached else None
-
-
-GIT_HASH_OF_HELLO = "ce013625030ba8dba906f756967f9e9ca394464a"  # git hash-object of "hello\n"
-
-
-def use(monkeypatch: pytest.MonkeyPatch, hub: FakeHub | None) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", hub)
-
-
-def test_a_fetched_file_must_hash_to_what_the_hub_says(tmp_path, monkeypatch):
-    (tmp_path / "test.tsv").write_text("hello\n")
-    use(monkeypatch, FakeHub(tmp_path, blob_id=GIT_HASH_OF_HELLO))
-    assert fetch_public_files("frames", datasets.FORMATS["frames"].hub) == tmp_path
-    use(monkeypatch, FakeHub(tmp_path, blob_id="0" * 40))
-    with pytest.raises(DataError, match="the hub says 0000"):
-        fetch_public_files("frames", datasets.FORMATS["frames"].hub)
-
-
-def test_without_a_hub_the_error_says_how_to_pass_a_path(tmp_path, monkeypatch):
-    for hub in (FakeHub(tmp_path, reachable=False), None):
-        use(monkeypatch, hub)
-        with pytest.raises(NotReadyError) as caught:
-            datasets.load("frames")
-        assert "--path" in caught.value.hint
-
-
-def test_an_earlier_download_serves_when_the_hub_is_away(tmp_path, monkeypatch):
-    use(monkeypatch, FakeHub(tmp_path, reachable=False, cached=True))
-    assert fetch_public_files("frames", datasets.FORMATS["frames"].hub) == tmp_path
-
-
-def test_a_format_without_public_files_asks_for_a_path():
-    with pytest.raises(NotReadyError, match="no public files"):
+def test_without_a_file_the_error_says_how_to_give_one():
+    with pytest.raises(InputError, match="no file of 'jsonl'") as caught:
         datasets.load("jsonl")
+    assert "--path" in caught.value.hint
+
+
+def test_without_research_a_papers_data_set_says_how_to_get_its_loader(monkeypatch):
+    monkeypatch.setattr(datasets.FORMATS, "names", lambda: ["jsonl"])
+    with pytest.raises(NotReadyError, match="'frames' is part of suffice-research"):
+        datasets.load("Frames", "test.tsv")
 
 
 # --------------------------------------------------------------------------------------- real files

@@ -364,7 +364,8 @@ def format_versions() -> dict[str, int]:
 
 def formats() -> str:
     read = [
-        (f"`{name}`", _module_summary(inspect.getmodule(one.load))) for name, one in FORMATS.items()
+        (f"`{name}`", _module_summary(inspect.getmodule(FORMATS.get(name))))
+        for name in FORMATS.names()
     ]
     versions = format_versions()
     rows = [

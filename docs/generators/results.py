@@ -328,7 +328,7 @@ def _model_lines(study: Study, newer: Study | None) -> Iterator[str]:
     yield (
         f"The model is {study.settings['model']}, {study.settings['workers']} questions at a time. A GGUF file is served by "
         "xllamacpp; add `--base-url` for your own server. The command is resumable. "
-        "The stored rows come from a GPU, in half precision, with `python -m suffice_research.training.model_server`, which "
+        "The stored rows come from a GPU, in half precision, from a server that "
         "shows the model the JSON schema but does not enforce it; llama.cpp enforces it and rounds differently, so single answers "
         f"may differ. They were measured {at_commit(study.commit)}.\n"
     )

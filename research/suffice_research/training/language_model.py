@@ -2,7 +2,8 @@
 
 `open_gguf` reads the file's metadata and locates its tensors; `load_decoder` and `load_tokenizer`
 build the model. The decoder reads whole sequences (`Decoder.forward`, for training), or with cached
-keys and values, each from its own start to its own end (`Slots`, for a server). Needs numpy, torch and tokenizers, and nothing from the project but
+keys and values, each from its own start to its own end (`Slots`). Needs numpy, torch and
+tokenizers, and nothing from the project but
 its errors: it runs on the training machine.
 """
 

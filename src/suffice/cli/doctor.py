@@ -28,7 +28,6 @@ EXTRAS = {
     "vectors": (("wordllama",), "search by meaning"),
     "fit": (("onnx", "scikit-learn", "scipy"), "suffice fit"),
     "report": (("jinja2", "matplotlib"), "HTML reports, plots"),
-    "hub": (("huggingface-hub",), "models from a hub"),
     "pdf": (("pypdf",), "suffice build FOLDER with .pdf"),
     "llm": (("openai",), "language models"),
     "dask": (("distributed",), "--scheduler"),

@@ -14,7 +14,7 @@ from typer import Argument, BadParameter, Option
 from suffice.cli.output import FILTER_EXAMPLE
 from suffice.storage.artefacts import is_device
 
-_FORMAT = Option(help="Format: jsonl, beir, trec, frames, hotpotqa, musique, ...")
+_FORMAT = Option(help="Format: jsonl, beir, trec, ragas, folder, ...")
 MAX_SEED = 2**32 - 1  # of scikit-learn
 _LIBRARY = "A folder made by `suffice build`, or an address like qdrant://host:6333/news."
 

@@ -1,19 +1,13 @@
-"""Find the files of a data set: given, in a folder, or downloaded from the hub.
-
-The hub publishes a hash of each file, which the download must match. Nothing is retried: offline,
-the error tells you at once how to pass a path.
-"""
+"""Find the files of a data set: given, or in a folder."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from suffice.errors import DataError, InputError, NotReadyError
-from suffice.storage import readable_file, sha256_of
+from suffice.errors import InputError
+from suffice.storage import readable_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,74 +55,3 @@ def find_file(folder: Path, names: Sequence[str]) -> Path | None:
         if found:
             return found[0]
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class HubFiles:
-    """A data set on the hub: its repository and the files that the loader needs."""
-
-    repository: str
-    files: tuple[str, ...]
-
-
-def fetch_public_files(name: str, wanted: HubFiles | None) -> Path:
-    """The folder with the data set's public files, downloaded if not in the hub's cache."""
-    files = "--path, or --questions and --corpus"
-    if wanted is None:
-        raise NotReadyError(
-            f"no file is given, and the format '{name}' has no public files to fetch",
-            hint=f"give the files: {files}",
-        )
-    hint = f"download it yourself and give the files: {files}"
-    try:
-        import huggingface_hub as hub
-    except ImportError:
-        raise NotReadyError(
-            f"fetching '{name}' needs the package huggingface_hub",
-            hint=f"pip install 'suffice[hub]', or {hint}",
-        ) from None
-    try:
-        known = hub.HfApi().get_paths_info(
-            wanted.repository, list(wanted.files), repo_type="dataset"
-        )
-    except Exception as error:
-        # An earlier download was checked on arrival. The hub's client raises the errors of its
-        # transport, which differ between versions.
-        found = [
-            hub.try_to_load_from_cache(wanted.repository, file, repo_type="dataset")
-            for file in wanted.files
-        ]
-        if not all(isinstance(one, str) for one in found):
-            raise NotReadyError(
-                f"cannot fetch '{name}' from {wanted.repository}: {error}", hint=hint
-            ) from error
-        return Path(str(found[0])).parent
-    published = {one.path: one for one in known}
-    for file in wanted.files:
-        if file not in published:
-            raise NotReadyError(f"{wanted.repository} no longer has {file}", hint=hint)
-        try:
-            path = Path(
-                hub.hf_hub_download(wanted.repository, file, repo_type="dataset", etag_timeout=5)
-            )
-        except Exception as error:
-            raise NotReadyError(
-                f"cannot fetch {file} from {wanted.repository}: {error}", hint=hint
-            ) from error
-        _check_hash(path, published[file])
-    return path.parent
-
-
-def _check_hash(path: Path, published: Any) -> None:
-    """Compare with the hub's hash: sha256 for a large file, git's hash for a small one."""
-    if published.lfs is not None:
-        found, expected = sha256_of(path), published.lfs.sha256
-    else:
-        content = path.read_bytes()
-        found = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-        expected = published.blob_id
-    if found != expected:
-        raise DataError(
-            f"{path} hashes to {found}, the hub says {expected}",
-            hint="delete the file and fetch it again",
-        )

@@ -1,0 +1,1 @@
+"""Loaders of the papers' data sets, as entry points `format.NAME`."""
