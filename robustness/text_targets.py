@@ -24,10 +24,9 @@ from suffice.cli.output import parse_day, parse_numbers, parse_prices
 from suffice.engines.qdrant.schema import document_from_payload
 from suffice.errors import InputError
 from suffice.evaluation.ci_thresholds import parse_thresholds
-from suffice.retrieval.dates import DateRange, question_dates
 from suffice.retrieval.filters import ModelExtractor, parse_filter
 from suffice.retrieval.metadata import Vocabulary
-from suffice.text import date_mentions, names, sentences, title_key
+from suffice.text import DateRange, date_mentions, names, question_dates, sentences, title_key
 from suffice_grade.claims import PageIndex
 from suffice_grade.llm import (
     LLMClient,

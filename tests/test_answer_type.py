@@ -7,9 +7,9 @@ from suffice.answering.answer_type import (
     country_key,
     expected_answer_type,
     has_form,
-    parse_day,
     parse_number,
 )
+from suffice.text import parse_day
 
 
 def test_questions_have_an_expected_answer_type() -> None:

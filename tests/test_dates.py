@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from suffice.retrieval.dates import DateRange, question_dates
+from suffice.text import DateRange, question_dates
 
 SPAN = DateRange(date(2023, 9, 1), date(2023, 12, 31))
 

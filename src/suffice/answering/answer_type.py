@@ -168,16 +168,6 @@ _COUNTRY = re.compile(
 )
 
 
-def parse_day(text: str) -> tuple[int, int, int] | None:
-    """The first year, month and day in a text, 0 for unknown parts; None without a year."""
-    if mentions := date_mentions(text):
-        first, last = mentions[0].first, mentions[0].last
-        whole_year, whole_month = (last - first).days > 31, last > first
-        return first.year, 0 if whole_year else first.month, 0 if whole_month else first.day
-    year = re.search(r"(?<!\d)\d{3,4}(?!\d)", text)
-    return (int(year.group()), 0, 0) if year else None
-
-
 def parse_number(text: str) -> float | None:
     """The first number in a text, in digits or in words."""
     found = _NUMBER.search(text)

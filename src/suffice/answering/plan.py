@@ -21,13 +21,12 @@ from suffice.answering.answer_type import (
     AnswerType,
     country_key,
     expected_answer_type,
-    parse_day,
     parse_number,
 )
 from suffice.answering.prompting import object_schema
 from suffice.errors import InputError
 from suffice.lexicon import FUNCTION_WORDS, STOP_WORDS
-from suffice.text import names, title_key, tokens
+from suffice.text import names, parse_day, title_key, tokens
 
 MAX_STEPS = 8
 MAX_STEP_CHARS = 400

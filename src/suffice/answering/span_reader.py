@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
-from suffice.answering.answer_type import AnswerType, has_form, parse_day, parse_number
+from suffice.answering.answer_type import AnswerType, has_form, parse_number
 from suffice.answering.rule_planner import two_choices
 from suffice.lexicon import FUNCTION_WORDS, MONTHS
-from suffice.text import names, sentences, stem, title_key, tokens
+from suffice.text import names, parse_day, sentences, stem, title_key, tokens
 from suffice.types import Citation, DocId, Document, FoundAnswer
 
 Fits = Callable[[str], bool]

@@ -55,8 +55,7 @@ from suffice.gate.question import (
     unique_names,
 )
 from suffice.gate.reader import MAX_CHARS, Reader, Reading, reading_features
-from suffice.lexicon import MONTHS
-from suffice.text import described_names
+from suffice.text import described_names, written_day
 from suffice.types import Document
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -213,7 +212,7 @@ def text_with_byline(document: Document) -> str:
     day = document.published_at
     if not document.source and not day:
         return document.text
-    when = f"{MONTHS[day.month - 1]} {day.day}, {day.year}" if day else ""
+    when = written_day(day) if day else ""
     return ". ".join(filter(None, (document.source, when, document.text)))
 
 

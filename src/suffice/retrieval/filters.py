@@ -27,9 +27,8 @@ from typing import Any
 from suffice.errors import InputError, ModelError, did_you_mean
 from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Extractor, LanguageModel
-from suffice.retrieval.dates import DateRange, relative_dates
 from suffice.retrieval.metadata import Mentions, Vocabulary
-from suffice.text import date_mentions, tokens
+from suffice.text import DateRange, date_mentions, relative_dates, tokens
 from suffice.types import FIELDS, Condition, Extraction, Field, Filter, Operator
 
 MAX_VALUES = 10_000

@@ -27,9 +27,8 @@ from typing import Literal
 
 from suffice.protocols import Store
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.dates import DateRange, QuestionDates, question_dates
 from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher, TextMatches
-from suffice.text import title_key
+from suffice.text import DateRange, QuestionDates, question_dates, title_key
 from suffice.types import FIELDS, Document, Field
 
 _NEWS = frozenset(

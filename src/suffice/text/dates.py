@@ -1,8 +1,11 @@
-"""Which days a question asks about: "on October 7, 2023", "between October and December 2023".
+"""Dates: those that a text mentions, and which days a question asks about.
 
-A relation counts only directly before the date: "after the report published on October 31, 2023"
-names a day, not a range. A bare year is a date only after such a word ("in 2023"), because most
-four-digit numbers are something else.
+    date_mentions("It opened on October 7, 2023.")          # the day, and where it stands
+    question_dates("What was said between October and December 2023?", span=...)
+
+In a question, a relation counts only directly before the date: "after the report published on
+October 31, 2023" names a day, not a range. A bare year is a date only after such a word, as in "in
+2023", because most four-digit numbers are something else.
 
 With a clock, "yesterday", "in the last two weeks", "last Monday" and "in October" are understood,
 too. A month without a year is the latest one that is not in the future. It counts only after a word
@@ -18,7 +21,89 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from suffice.lexicon import MONTHS, WEEKDAYS
-from suffice.text import DateMention, date_mentions
+
+
+@dataclass(frozen=True, slots=True)
+class DateMention:
+    """A day, month or year in a text: the first and last day it covers, and its position."""
+
+    first: date
+    last: date
+    start: int
+    end: int
+
+
+_MONTH_NUMBERS = {
+    form.casefold(): number
+    for number, name in enumerate(MONTHS, start=1)
+    for form in (name, name[:3], name[:3] + ".")
+} | {"sept": 9, "sept.": 9}
+_MONTH = (
+    "(?=[adfjmnos])(?P<month>"
+    + "|".join(sorted(map(re.escape, _MONTH_NUMBERS), key=len, reverse=True))
+    + r")(?!\w)"
+)
+_YEAR = r"(?P<year>[12]\d{3})"
+_DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
+_DATES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?<!\w){_YEAR}-(?P<month_no>[01]?\d)-(?P<day>[0-3]?\d)(?!\d)",
+        rf"(?<!\w){_MONTH}\s+{_DAY}\s*,?\s+{_YEAR}(?!\w)",
+        rf"(?<!\w){_DAY}\s+(?:of\s+)?{_MONTH}\s*,?\s+{_YEAR}(?!\w)",
+        rf"(?<!\w){_MONTH}\s*,?\s+{_YEAR}(?!\w)",
+        r"(?<![\w.,$€£-])(?P<year>(?:1[5-9]|20)\d\d)(?![\w%]|[.,-]\d)",
+    )
+]
+
+
+def date_mentions(text: str) -> list[DateMention]:
+    """Dates in order: days ("October 7, 2023", "2023-10-07"), months ("October 2023"), years."""
+    found: list[DateMention] = []
+    taken = bytearray(len(text))
+    for pattern in _DATES:
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            if any(taken[start:end]):
+                continue
+            if (mention := _parse_date(match)) is not None:
+                found.append(mention)
+                taken[start:end] = b"x" * (end - start)
+    return sorted(found, key=lambda mention: mention.start)
+
+
+def _parse_date(match: re.Match[str]) -> DateMention | None:
+    parts = match.groupdict()
+    year = int(parts["year"])
+    word, number = parts.get("month"), parts.get("month_no")
+    month = _MONTH_NUMBERS[word.casefold()] if word else int(number) if number else None
+    day = int(parts["day"]) if parts.get("day") else None
+    if month is None:
+        return DateMention(date(year, 1, 1), date(year, 12, 31), *match.span())
+    try:
+        first = date(year, month, day or 1)
+    except ValueError:
+        return None
+    last = first if day else date(year, month, calendar.monthrange(year, month)[1])
+    return DateMention(first, last, *match.span())
+
+
+def parse_day(text: str) -> tuple[int, int, int] | None:
+    """The first year, month and day in a text, 0 for unknown parts; None without a year."""
+    if mentions := date_mentions(text):
+        first, last = mentions[0].first, mentions[0].last
+        whole_year, whole_month = (last - first).days > 31, last > first
+        return first.year, 0 if whole_year else first.month, 0 if whole_month else first.day
+    year = re.search(r"(?<!\d)\d{3,4}(?!\d)", text)
+    return (int(year.group()), 0, 0) if year else None
+
+
+def written_day(day: date) -> str:
+    """The day in words: "October 7, 2023"."""
+    return f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
+
+
+# --- which days a question asks about
 
 ONE_DAY = timedelta(days=1)
 
