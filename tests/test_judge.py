@@ -139,9 +139,9 @@ def broken(given: HitTexts) -> Opinion:
         (StandIn(broken), "(RuntimeError)"),  # without the message, which may quote a hit
         (always(None, error="no answer within 2 s"), "(no answer within 2 s)"),
         (always(None), "no reason"),
-        (always(math.nan), "not finite"),
-        (always(math.inf), "not finite"),
-        (always("2"), "not a number"),  # type: ignore[arg-type]
+        (always(math.nan), "not a finite number"),
+        (always(math.inf), "not a finite number"),
+        (always("2"), "not a finite number"),  # type: ignore[arg-type]
     ],
 )
 def test_a_judge_that_fails_leaves_the_verdict_of_the_gate(judge: StandIn, why: str) -> None:

@@ -76,7 +76,7 @@ def test_the_prompt_quotes_hits_as_data_and_is_bounded() -> None:
     ],
 )
 def test_a_word_or_a_probability_is_understood(text: str, expected: float | None) -> None:
-    found = answer_log_odds(Completion(text, None))
+    found = answer_log_odds(Completion(text))
     assert found == (expected if expected is None else pytest.approx(expected))
 
 
@@ -88,10 +88,10 @@ def token(text: Any, *top: tuple[Any, Any]) -> SimpleNamespace:
 
 def test_log_probabilities_that_make_no_sense_are_ignored() -> None:
     for wrong in ([token(3)], [token("yes")], [token("yes", (None, "x"))], [None], 5, None):
-        answer = Completion("yes", None, logprobs=SimpleNamespace(content=wrong))
+        answer = Completion("yes", logprobs=SimpleNamespace(content=wrong))
         assert answer_log_odds(answer) == SAID
     alone = SimpleNamespace(content=[token("Yes", ("Yes", -0.01), ("The", -5.0))])
-    found = answer_log_odds(Completion("Yes", None, logprobs=alone))
+    found = answer_log_odds(Completion("Yes", logprobs=alone))
     assert found == pytest.approx(4.99)  # "no" is less likely than what is listed
 
 

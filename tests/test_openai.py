@@ -194,6 +194,9 @@ def test_tokens_are_counted() -> None:
         client = model(url)
         client.complete(["Who?", "Who else?"])
         assert client.last_tokens == (140, 10)
+        with pytest.raises(ModelError, match="JSON"):
+            client.complete(["Who?"], schema=SCHEMA)
+        assert client.last_tokens == (140, 10)  # the repair is paid for, too
 
 
 def test_uncounted_tokens_are_not_invented() -> None:

@@ -148,6 +148,6 @@ def _usable(said: Any) -> Opinion:
     odds = said.log_odds
     if odds is None:
         return said if said.error else Opinion(None, error="no reason given")
-    if isinstance(odds, bool) or not isinstance(odds, int | float | np.number):
-        return Opinion(None, error="its log-odds are not a number")
-    return said if math.isfinite(odds) else Opinion(None, error="its log-odds are not finite")
+    if isinstance(odds, int | float | np.number) and math.isfinite(odds):
+        return said
+    return Opinion(None, error="its log-odds are not a finite number")

@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ REPAIR_PROMPT = (
     "That was not one JSON document that fits. Answer again, shorter, with the JSON alone."
 )
 TOP_LOGPROBS = 10
+# What reading an answer that does not follow the protocol raises.
+OFF_PROTOCOL = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 URL_HINT = "for example http://127.0.0.1:8080/v1"
 
 Schema = Mapping[str, Any] | None
@@ -51,7 +53,6 @@ class Completion:
     """A model's answer; `logprobs` as the server gives them, if it was asked and can."""
 
     text: str
-    tokens: TokenCounts | None  # if the server counted
     finish_reason: str = ""
     logprobs: Any = None
 
@@ -119,24 +120,25 @@ class OpenAIModel:
     ) -> Iterator[tuple[int, Completion | ModelError]]:
         """The index of each prompt with its completion or error, as soon as it is available."""
         self.last_tokens = (0, 0)
-        calls = [partial(self._complete, prompt, schema, logprobs) for prompt in prompts]
-        for index, answer in run_concurrently(calls, self.concurrency, self.timeout_s):
-            used = getattr(answer, "tokens", (0, 0))
-            known = self.last_tokens is not None and used is not None
-            self.last_tokens = _added(self.last_tokens, used) if known else None
-            yield index, answer
+        used: list[TokenCounts | None] = []  # also of answers that could not be used
+        calls = [partial(self._complete, prompt, schema, logprobs, used) for prompt in prompts]
+        for result in run_concurrently(calls, self.concurrency, self.timeout_s):
+            counted = [one for one in used if one is not None]
+            totals = sum(one[0] for one in counted), sum(one[1] for one in counted)
+            self.last_tokens = totals if counted and len(counted) == len(used) else None
+            yield result
 
-    def _complete(self, prompt: str, schema: Schema, logprobs: bool) -> Completion:
+    def _complete(
+        self, prompt: str, schema: Schema, logprobs: bool, used: list[TokenCounts | None]
+    ) -> Completion:
         """Complete one prompt; if the answer is not the required JSON, ask again and show it."""
         question = {"role": "user", "content": _encodable(prompt)}
-        messages, used = [question], list[TokenCounts | None]()
+        messages = [question]
         for _ in range(self.repairs + 1):
-            answer = self._request(messages, schema, logprobs)
-            used.append(answer.tokens)
+            answer = self._request(messages, schema, logprobs, used)
             text = answer.text if schema is None else extract_json(answer.text)
             if text is not None:
-                tokens = None if None in used else _added(*used)
-                return Completion(text, tokens, answer.finish_reason, answer.logprobs)
+                return replace(answer, text=text)
             shown = {"role": "assistant", "content": _encodable(answer.text[:MAX_SHOWN])}
             messages = [question, shown, {"role": "user", "content": REPAIR_PROMPT}]
         limit = self.max_tokens
@@ -147,7 +149,11 @@ class OpenAIModel:
         )
 
     def _request(
-        self, messages: Sequence[Mapping[str, str]], schema: Schema, logprobs: bool
+        self,
+        messages: Sequence[Mapping[str, str]],
+        schema: Schema,
+        logprobs: bool,
+        used: list[TokenCounts | None],
     ) -> Completion:
         import openai
 
@@ -178,14 +184,13 @@ class OpenAIModel:
                 self._refused |= body.keys()
             choice = answer.choices[0]
             text, finish_reason = choice.message.content, str(choice.finish_reason)
-            tokens, scores = _token_counts(answer), getattr(choice, "logprobs", None)
-        except openai.OpenAIError as error:
+            scores = getattr(choice, "logprobs", None)
+        except (openai.OpenAIError, *OFF_PROTOCOL) as error:
             raise self._error(error) from None
-        except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-            raise self._error(error) from None  # does not follow the protocol
+        used.append(_token_counts(answer))
         if not isinstance(text, str) or not text.strip():
             raise ModelError(f"{self.name} returned an empty answer", retryable=True)
-        return Completion(text, tokens, finish_reason, scores)
+        return Completion(text, finish_reason, scores)
 
     def _error(self, error: Exception) -> ModelError:
         """The failure as a ModelError. The client's timeout reads like ours: either may win."""
@@ -294,11 +299,6 @@ def _token_counts(answer: Any) -> TokenCounts | None:
     if not isinstance(used_in, int) or not isinstance(used_out, int) or min(used_in, used_out) < 0:
         return None
     return used_in, used_out
-
-
-def _added(*counts: TokenCounts | None) -> TokenCounts:
-    known = [one for one in counts if one is not None]
-    return sum(one[0] for one in known), sum(one[1] for one in known)
 
 
 def _encodable(text: str) -> str:
