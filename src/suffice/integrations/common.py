@@ -135,8 +135,9 @@ class Guard:
     def check(self, question: str, search: Search[T], *, rounds_left: int = 1) -> GatedDocuments[T]:
         """Search, check and log. With `act=False`: one search, and no error of the gate."""
         if self.act:
-            options: Any = {"budget": self.budget, "rounds_left": rounds_left}
-            found = search_and_check(question, search, self.gate, **options)
+            found = search_and_check(
+                question, search, self.gate, budget=self.budget, rounds_left=rounds_left
+            )
         else:
             (first,) = search([question])
             documents = list(first or ())
