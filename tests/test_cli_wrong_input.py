@@ -84,7 +84,7 @@ WRONG = [
     ("serve --gate-folder hits.json", "expected a folder for new gates"),
     ("serve --shadow-texts", "--shadow-texts needs --shadow"),
     ("mcp --shadow-texts", "--shadow-texts needs --shadow"),
-    ("serve --limit documents=0", "expected a number above 0"),
+    ("serve --limit seconds=0", "expected a number above 0"),
     (f"check Who? --hits {LONG}", "File name too long"),
     (f"doctor {LONG}", "File name too long"),
     (f"adapt labels.jsonl --out hits.json/gate/{LONG}", "File name too long"),

@@ -10,11 +10,13 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 
 from suffice.gate.evidence_graph import EvidenceGraph
 from suffice.service.labelling import MAX_QUESTION_CHARS
-from suffice.service.settings import DEFAULT_GATE, Limits
+from suffice.service.settings import DEFAULT_GATE
 from suffice.types import Action, JudgeReport, Quote, Reason, RetrieverScore
 
 T = TypeVar("T")
-_LIMITS = Limits()
+MAX_HITS = 1000  # per question; the gate reads the first few
+MAX_DOCUMENTS = 1000  # per write
+MAX_LABELS = 2000  # per request to /v1/adapt
 _HIT: dict[str, JsonValue] = {
     "doc_id": "navigator",
     "title": "The Navigator (1924 film)",
@@ -66,7 +68,7 @@ class HitInput(TypedDict, total=False):
 
 Hits = Annotated[
     list[str | HitInput],
-    Field(max_length=_LIMITS.hits, description="Best first; texts or objects."),
+    Field(max_length=MAX_HITS, description="Best first; texts or objects."),
 ]
 
 
@@ -139,7 +141,7 @@ class AdaptRequest(_StrictModel):
     model_config = _example(name="news", labels=[{**_CHECK, "complete": False}])
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-    labels: list[dict[str, JsonValue]] = Field(max_length=_LIMITS.labels)
+    labels: list[dict[str, JsonValue]] = Field(max_length=MAX_LABELS)
     gate: GateName = DEFAULT_GATE
     alpha: float | None = Field(None, gt=0, lt=1, description="Promise: incomplete answers.")
     force: bool = Field(False, description="Write it even if it is not better.")
@@ -217,7 +219,7 @@ class LabelRequest(_StrictModel):
 
     by: Labeller
     question: Question
-    hits: list[LabelHit] = Field(min_length=1, max_length=_LIMITS.hits)
+    hits: list[LabelHit] = Field(min_length=1, max_length=MAX_HITS)
     complete: bool | None = Field(description="Are the hits enough? null: skipped.")
     needed: dict[str, bool] = Field({}, description="By hit id; optional.")
 
@@ -359,7 +361,7 @@ class DocumentsRequest(_StrictModel):
         documents=[{"doc_id": "ada", "title": "Ada", "text": "Ada was taught by Mary."}]
     )
 
-    documents: list[DocumentRequest] = Field(min_length=1, max_length=_LIMITS.documents)
+    documents: list[DocumentRequest] = Field(min_length=1, max_length=MAX_DOCUMENTS)
 
 
 class WriteResponse(BaseModel):

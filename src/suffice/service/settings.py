@@ -28,13 +28,10 @@ class Limits:
 
     body_bytes: int = 2 * 1024 * 1024  # per request; in a batch, per line
     batch_lines: int = 100_000
-    hits: int = 1000  # per question; the gate reads the first few
-    documents: int = 1000  # per write
     concurrent_requests: int = 64  # more requests get status 429
     long_requests: int = 4  # of these, /v1/ask, /v1/adapt, /v1/complete and /v1/check/batch
     seconds: float = 30.0  # until a response starts
     ask_seconds: float = 120.0  # for one question to /v1/ask
-    labels: int = 2000  # per request to /v1/adapt
     adapt_seconds: float = 600.0  # for one request to /v1/adapt
     body_seconds: float = 20.0  # for a whole body; in a batch, between two chunks
     shutdown_seconds: float = 30.0  # for running requests when the service stops
