@@ -1,4 +1,4 @@
-"""Soft filters, source quotas and stepwise relaxation, each as a small story."""
+"""Soft filters and source quotas, each as a small story."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from suffice.errors import InputError, ModelError
+from suffice.errors import InputError
 from suffice.retrieval.builtin import hybrid_spread
-from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.search import TextSearch
@@ -18,8 +17,6 @@ from suffice.retrieval.soft_filter import (
     SoftFilter,
     SourceQuota,
     SpreadRetriever,
-    StepwiseFilter,
-    relaxation_steps,
 )
 from suffice.types import Condition, Document, Extraction, Filter, Hit
 
@@ -163,71 +160,3 @@ class Numbers:
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Any:
         raise AssertionError(texts)
-
-
-# ---- giving way
-
-
-def relaxing(judge: Any, **options: Any) -> StepwiseFilter:
-    return StepwiseFilter(
-        soft(strict=True), STORE, VocabularyExtractor(VOCABULARY), judge, **options
-    )
-
-
-DATED = "What did The Verge say of the trial on October 4, 2023?"
-
-
-def test_the_steps_give_up_dates_first_and_sources_last() -> None:
-    (extraction,) = VocabularyExtractor(VOCABULARY).extract([DATED])
-    assert [
-        [one.field for one in step.conditions] for step in relaxation_steps(extraction.filter)
-    ] == [
-        ["source", "published_at"],
-        ["source"],
-        [],
-    ]
-    assert relaxation_steps(Filter()) == [Filter()]
-
-
-def test_a_judge_that_is_content_keeps_the_filter() -> None:
-    (hits,) = relaxing(lambda questions, found: [0.9] * len(questions)).search([DATED], k=9)
-    assert set(ids(hits)) == {"verge-1", "nobody"}
-    assert not any(hit.relaxed for hit in hits)
-
-
-def test_the_filter_gives_way_while_the_evidence_looks_incomplete() -> None:
-    seen: list[list[str]] = []
-
-    def wants_three_of_the_verge(
-        questions: Sequence[str], found: Sequence[Sequence[Hit]]
-    ) -> list[float]:
-        seen.extend(ids(hits) for hits in found)
-        return [sum(hit.doc_id.startswith("verge") for hit in hits) / 3 for hits in found]
-
-    (hits,) = relaxing(wants_three_of_the_verge, target=1.0).search([DATED], k=9)
-    assert {"verge-1", "verge-2", "verge-3"} <= set(ids(hits))
-    assert len(seen) == 2  # the sources were not given up
-    assert {hit.doc_id for hit in hits if hit.relaxed} == {"verge-2", "verge-3"}
-
-
-def test_if_no_step_is_good_enough_the_whole_filter_is_kept() -> None:
-    (hits,) = relaxing(lambda questions, found: [len(one) / 100 for one in found]).search(
-        [DATED], k=9
-    )
-    assert set(ids(hits)) == {"verge-1", "nobody"}
-    assert not any(hit.relaxed for hit in hits)
-
-
-def test_questions_that_name_nothing_and_no_questions_at_all() -> None:
-    judge = relaxing(lambda questions, found: [0.0] * len(questions))
-    assert judge.search([], k=3) == []
-    (hits,) = judge.search(["the trial"], k=3)
-    assert not any(hit.relaxed for hit in hits)
-
-
-@pytest.mark.parametrize("p", [[], [2.0], [float("nan")]])
-def test_a_judge_that_talks_nonsense_is_an_error(p: list[float]) -> None:
-    with pytest.raises(ModelError):
-        relaxing(lambda questions, found: p).search([DATED], k=3)
-    with pytest.raises(InputError):
-        relaxing(lambda questions, found: p, target=1.5)

@@ -30,7 +30,7 @@ from datetime import date, datetime
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from suffice.answering.expand import Completion, ExpansionBudget, Follow, expand
 from suffice.answering.step import FilterOption
@@ -52,12 +52,9 @@ from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, link_names, name_rows
 from suffice.retrieval.name_rows import NameRows
 from suffice.retrieval.ranking import check_search
-from suffice.retrieval.soft_filter import PComplete, SoftFilter, StepwiseFilter
+from suffice.retrieval.soft_filter import SoftFilter
 from suffice.retrieval.store_checks import check_document
 from suffice.types import DocId, Document, Extraction, Filter, Hit, LibraryHit
-
-if TYPE_CHECKING:
-    from suffice.gate.gate import Gate
 
 __all__ = ["Library"]
 
@@ -292,10 +289,32 @@ class Library:
 
     # -------------------------------------------------------------------------------------- search
 
-    def search(self, question: str, *, k: int = 10, **options: Any) -> tuple[LibraryHit, ...]:
-        """The k best hits of one question. The options are those of `search_batch`."""
+    def search(
+        self,
+        question: str,
+        *,
+        k: int = 10,
+        retriever: str | None = None,
+        filter: FilterOption = None,
+        strict: bool = False,
+        matched: bool = True,
+        extractor: Extractor | None = None,
+        today: date | None = None,
+        **options: Any,
+    ) -> tuple[LibraryHit, ...]:
+        """The k best hits of one question: see `search_batch`."""
         _check_question(question, hint="use search_batch for several questions")
-        return self.search_batch([question], k=k, **options)[0]
+        return self.search_batch(
+            [question],
+            k=k,
+            retriever=retriever,
+            filter=filter,
+            strict=strict,
+            matched=matched,
+            extractor=extractor,
+            today=today,
+            **options,
+        )[0]
 
     def search_batch(
         self,
@@ -307,8 +326,6 @@ class Library:
         strict: bool = False,
         matched: bool = True,
         extractor: Extractor | None = None,
-        gate: Gate | None = None,
-        target: float = 0.7,
         today: date | None = None,
         **options: Any,
     ) -> list[tuple[LibraryHit, ...]]:
@@ -317,9 +334,8 @@ class Library:
         `retriever` is a name in `suffice.registry.RETRIEVERS`, by default "hybrid", or "bm25" in a
         library without vectors; `options` are passed to it. A filter is soft unless `strict`: it
         never empties the result. "auto" derives it from each question, with `today` as the clock
-        for words like "yesterday", or with an `extractor`. With a `gate`, it is relaxed step by
-        step while p_complete is below `target`. Each hit lists the metadata of the question that it
-        matches; `matched=False` skips that, and reading the corpus's vocabulary.
+        for words like "yesterday", or with an `extractor`. Each hit lists the metadata of the
+        question that it matches; `matched=False` skips that, and reading the corpus's vocabulary.
         """
         questions = questions if isinstance(questions, str) else list(questions)
         today = _check_day(today)
@@ -330,13 +346,9 @@ class Library:
             store = self.store
             vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(store))
             extractor = extractor or VocabularyExtractor(vocabulary, today=today)
-            soft: Retriever = SoftFilter(
+            soft = SoftFilter(
                 searcher, store, vocabulary, strict=strict, extractor=extractor, documents=True
             )
-            if gate is not None:
-                _check_type(target, float | int, "target", "a number", hint="for example 0.7")
-                p_complete = self._p_complete(gate)
-                soft = StepwiseFilter(soft, store, extractor, p_complete, target=target)
             filters = _parse_filters(filter, vocabulary, len(questions))
             return self._with_documents(soft.search(questions, k=k, filters=filters))
 
@@ -360,20 +372,6 @@ class Library:
             )
             for hits in found
         ]
-
-    def _p_complete(self, gate: Gate) -> PComplete:
-        if not callable(getattr(gate, "probabilities", None)):
-            hint = "suffice.Gate.load(), or suffice.Gate.load(PATH) for your own"
-            raise InputError(f"gate is {gate!r:.60}, expected a suffice.Gate", hint=hint)
-
-        def p_complete(
-            questions: Sequence[str], found: Sequence[tuple[Hit, ...]]
-        ) -> Sequence[float]:
-            documents = documents_by_id(self.get, (hit.doc_id for hits in found for hit in hits))
-            p: list[float] = gate.probabilities(zip(questions, found), documents=documents).tolist()
-            return p
-
-        return p_complete
 
     def complete(
         self,
@@ -405,8 +403,9 @@ class Library:
             name = retriever or ("bridge" if self.encoder_name else "bm25")
             source: FilteredLibrary | Library = self
             if filter is not None:
-                chosen: dict[str, Any] = {"extractor": extractor, "today": today}
-                source = self.filtered(filter, question, strict=strict, **chosen)
+                source = self.filtered(
+                    filter, question, strict=strict, extractor=extractor, today=today
+                )
             searcher = source.retriever(name, **options)
             # A retriever that chooses complementary documents needs no gate to choose, nor links.
             choose = not getattr(searcher, "chooses_sets", False)
@@ -414,9 +413,16 @@ class Library:
             if choose:
                 links = self._cached("mentions", self.links) if source is self else source.links()
                 follow = links.out
-            limits: dict[str, Any] = {"budget": budget, "clock": time.monotonic}
-            how: dict[str, Any] = {"follow": follow, "choose": choose}
-            return expand([question], searcher, gate, source.get, **how, **limits)[0]
+            return expand(
+                [question],
+                searcher,
+                gate,
+                source.get,
+                follow=follow,
+                choose=choose,
+                budget=budget,
+                clock=time.monotonic,
+            )[0]
 
     def filtered(
         self,
@@ -632,10 +638,13 @@ class FilteredLibrary:
     vocabulary: Vocabulary
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
-        every_query = _SameFilter(self.filter)
-        chosen: dict[str, Any] = {"strict": self.strict, "extractor": every_query}
-        inner = self.library.retriever(name, **options)
-        return SoftFilter(inner, self.library.store, self.vocabulary, **chosen)
+        return SoftFilter(
+            self.library.retriever(name, **options),
+            self.library.store,
+            self.vocabulary,
+            strict=self.strict,
+            extractor=_SameFilter(self.filter),
+        )
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
         """The documents of these ids, None if unknown or filtered out."""

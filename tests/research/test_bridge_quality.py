@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.retrieval.bridge import WeightedRanker
-from suffice.retrieval.builtin import bridge
+from suffice.registry import RETRIEVERS
 from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import name_links
@@ -245,22 +244,13 @@ def test_what_lies_ahead_of_the_held_becomes_a_candidate_within_the_filter() -> 
     assert "river" not in found(towards, [only_films])
 
 
-def test_the_quality_preset_is_the_bridge_that_reads_with_the_shipped_scorer() -> None:
-    store = village()
-    chosen = bridge(store, preset="quality", encoder=Letters())
+def test_it_reads_with_the_shipped_scorer_and_refuses_static_vectors() -> None:
+    chosen = RETRIEVERS.get("bridge-quality")(village(), encoder=Letters())
     (hits,) = chosen.search([QUESTION], k=3)
     assert {hit.doc_id for hit in hits} >= {"d0", "d1"}
     assert chosen.search([], k=3) == []
-    with pytest.raises(InputError, match="fats"):
-        bridge(store, preset="fats")
-
-
-def test_the_quality_preset_refuses_static_vectors_and_another_ranker() -> None:
-    store = MemoryStore()
     with pytest.raises(InputError, match="fitted with vectors of bge-small"):
-        bridge(store, preset="quality", encoder=WordLlamaEncoder())
-    with pytest.raises(InputError, match="its own ranker"):
-        bridge(store, preset="quality", ranker=WeightedRanker())
+        RETRIEVERS.get("bridge-quality")(MemoryStore(), encoder=WordLlamaEncoder())
 
 
 def test_a_lesson_asks_for_gold_that_is_not_held_and_the_next_hop_counts_most() -> None:

@@ -24,11 +24,12 @@ from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.search import RerankRetriever, VectorSearch
-from suffice.retrieval.soft_filter import SoftFilter, SourceQuota, StepwiseFilter
+from suffice.retrieval.soft_filter import SoftFilter, SourceQuota
 from suffice.types import DocId, Document, Filter, Hit
 from suffice_research.multi_meta_rag.answering import AnswerScores
 from suffice_research.multi_meta_rag.fact_recall import FactIndex
 from suffice_research.multi_meta_rag.filter_quality import FilterQuality
+from suffice_research.multi_meta_rag.stepwise import StepwiseFilter
 
 __all__ = ["DEPTH", "FilterBench", "K", "Results", "SystemOutcome"]
 

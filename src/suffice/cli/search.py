@@ -33,9 +33,7 @@ def search(
         bool | None,
         Option(help="Never relax the filter; default with --complete, unless it is auto."),
     ] = None,
-    gate: Annotated[
-        str | None, Option(help="Relax the filter until this gate says answer.")
-    ] = None,
+    gate: Annotated[str | None, Option(help="With --complete: the gate that decides.")] = None,
     ranker: opt.RankerFolder = None,
     reranker: opt.RerankerName = None,
     complete: Annotated[
@@ -56,12 +54,11 @@ def search(
         hint = 'for example: suffice search DIR "Who ...?"'
         raise InputError("give both a library and a question", hint=hint)
     address, text = given
-    _check_filter_options(filter, None if complete else gate, model)
+    _check_options(filter, None if complete else gate, model)
     opened = open_model(model, base_url, timeout_s=timeout_s)
     bridge: dict[str, Any] = {"ranker": TreeRanker.load(ranker)} if ranker else {}
     bridge |= {"reranker": reranker} if reranker else {}
     retriever = (retriever or "bridge") if bridge else retriever
-    loaded: Any = open_gate(gate or "default") if gate or complete else None
     day, wanted = parse_day(today), parse_filter(filter)
     with open_library(address) as lib:
         extraction = None
@@ -71,8 +68,9 @@ def search(
         found: Any
         if complete:
             only = extraction is None if strict is None else strict
+            chosen = open_gate(gate or "default")
             found = lib.complete(
-                text, loaded, k=k, retriever=retriever, filter=wanted, strict=only, **bridge
+                text, chosen, k=k, retriever=retriever, filter=wanted, strict=only, **bridge
             )
             ids = [hit.doc_id for hit in found.hits]
             documents = dict(zip(ids, lib.get(ids)))
@@ -83,7 +81,6 @@ def search(
                 retriever=retriever,
                 filter=wanted,
                 strict=bool(strict),
-                gate=loaded,
                 **bridge,
             )
             documents = {hit.doc_id: hit.document for hit in found}
@@ -106,9 +103,9 @@ def search(
         print("no document matches\n\nnext: try other words, or `--retriever dense`")
 
 
-def _check_filter_options(filter: str | None, gate: str | None, model: str | None) -> None:
-    if gate is not None and filter is None:
-        raise InputError("--gate relaxes a filter, but there is none", hint="add --filter auto")
+def _check_options(filter: str | None, gate: str | None, model: str | None) -> None:
+    if gate is not None:
+        raise InputError("--gate decides when --complete stops", hint="add --complete")
     if model is not None and filter != "auto":
         raise InputError("--model makes the filter for --filter auto", hint="add --filter auto")
 

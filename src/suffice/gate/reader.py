@@ -23,7 +23,7 @@ from suffice.errors import DataError, NotReadyError
 from suffice.gate.calibration import Platt
 from suffice.gate.features import READING
 from suffice.numeric import log_odds, sigmoid
-from suffice.storage import open_artefact, sha256_of
+from suffice.storage import open_artefact
 from suffice.storage.artefacts import allowed_threads, data_errors, open_onnx, read_json
 from suffice.types import FoundAnswer
 
@@ -115,7 +115,9 @@ class Reader:
         from tokenizers import Tokenizer  # slow to import
 
         self.folder = folder or SHIPPED_READER
-        open_artefact(self.folder, kind=READER_KIND, version=READER_VERSION, rebuild=REBUILD)
+        self._hashes = open_artefact(
+            self.folder, kind=READER_KIND, version=READER_VERSION, rebuild=REBUILD
+        ).files
         path = self.folder / "tokenizer.json"
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
@@ -132,7 +134,7 @@ class Reader:
     @property
     def name(self) -> str:
         """Changes with the model: a gate works only with the reader it was fitted with."""
-        hashes = (sha256_of(self.folder / file)[:8] for file in (PAIR_FILE, JOINT_FILE))
+        hashes = (self._hashes[file][:8] for file in (PAIR_FILE, JOINT_FILE))
         return f"{''.join(hashes)}.{READING_VERSION}"
 
     @classmethod

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from datetime import date
 from typing import Any
 
-from suffice.errors import InputError, did_you_mean
+from suffice.errors import InputError
 from suffice.protocols import Encoder, Extractor, Reranker, Retriever, Store
 from suffice.registry import ENCODERS, RERANKERS, RETRIEVERS
 from suffice.retrieval.bridge import CHOSEN_SINGLY, BridgeRetriever, Ranker, RankerByTitles
@@ -151,7 +151,6 @@ def bridge(
     encoder: str | Encoder = DEFAULT_ENCODER,
     links: NameLinks | None = None,
     ranker: Ranker | None = None,
-    preset: str = "fast",
     depth: int = 30,
     spread: bool = True,
     reranker: str | Reranker | None = None,
@@ -160,18 +159,9 @@ def bridge(
 
     `links` are those of the store's current documents; without them, every document is read to find
     them. With `spread`, each source and day that the question names gets a place, if it names
-    several; the preset "quality" does not do that. With a `reranker`, for example "reader", the
-    first 16 are read again: better for texts without titles, and slower.
+    several. With a `reranker`, for example "reader", the first 16 are read again: better for texts
+    without titles, and slower.
     """
-    if preset == "quality":  # a plug-in of the research package
-        if ranker is not None or reranker is not None:
-            hint = "pass only one of preset, ranker and reranker"
-            raise InputError("the quality preset has its own rankers", hint=hint)
-        options = {} if encoder == DEFAULT_ENCODER else {"encoder": encoder}
-        return RETRIEVERS.get("bridge-quality")(store, links=links, **options)
-    if preset != "fast":
-        hint = did_you_mean(preset, ["fast", "quality"])
-        raise InputError(f"no preset is named {preset!r}", hint=hint)
     _check_kind("ranker", ranker, Ranker, hint="suffice.retrieval.bridge.TreeRanker.load(PATH)")
     _check_kind("links", links, NameLinks, hint="leave it out: a library has its own")
     vocabulary = Vocabulary.of_store(store)

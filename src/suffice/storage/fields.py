@@ -16,6 +16,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
 from functools import cache
+from math import isfinite
 from typing import Any, Literal, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from suffice.errors import InputError
@@ -160,6 +161,8 @@ def _value(hint: Any, value: Any, place: str) -> Any:
         (meant,) = (one for one in inner if one is not types.NoneType)
         return None if value is None else _value(meant, value, place)
     if origin is tuple and isinstance(value, list):
+        if inner[0] is float and {*map(type, value)} == {float} and all(map(isfinite, value)):
+            return tuple(value)  # a shortcut: some lists have thousands of numbers
         return tuple(_value(inner[0], one, f"{place}[{at}]") for at, one in enumerate(value))
     if origin is collections.abc.Mapping and isinstance(value, Mapping):
         return {name: _value(inner[1], one, f"{place}.{name}") for name, one in value.items()}
