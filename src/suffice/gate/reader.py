@@ -134,7 +134,7 @@ class Reader:
     @property
     def name(self) -> str:
         """Changes with the model: a gate works only with the reader it was fitted with."""
-        hashes = (self._hashes[file][:8] for file in (PAIR_FILE, JOINT_FILE))
+        hashes = (self._hashes.get(file, "")[:8] for file in (PAIR_FILE, JOINT_FILE))
         return f"{''.join(hashes)}.{READING_VERSION}"
 
     @classmethod
