@@ -15,7 +15,6 @@ from suffice.evaluation.metrics import (
     Predictions,
     Rankings,
     ece_by_chance,
-    ece_debiased,
     exact_match,
     judge_rankings,
     normalize_answer,
@@ -23,10 +22,10 @@ from suffice.evaluation.metrics import (
     probability_metric,
     ranking_metric,
     reliability,
-    risk_coverage,
     score,
     token_f1,
 )
+from suffice_research.curves import ece_debiased, risk_coverage
 
 # Gold on ranks 1 and 3 of two; nothing found of two; a null question.
 STORY = judge_rankings(

@@ -49,7 +49,6 @@ from suffice.evaluation.gate_evaluation import (
     with_seen_questions,
 )
 from suffice.evaluation.searching import (
-    CachedRetriever,
     index_documents,
     open_retrievers,
     retriever_factories,
@@ -75,6 +74,7 @@ from suffice.retrieval.memory import MemoryStore
 from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action, DocId, Document, Estimate, Hit, Step, Trace, Verdict
 from suffice_research.answers import AnswerOutcome, AnswerRun, make_answer_run
+from suffice_research.cached_retriever import CachedRetriever
 
 if TYPE_CHECKING:
     from suffice.gate.gate import Gate

@@ -36,7 +36,6 @@ from suffice.evaluation.gate_evaluation import (
 from suffice.evaluation.report import Cell, Line, Lines, Section, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import (
-    CachedRetriever,
     encoder_for,
     index_documents,
     retriever_factories,
@@ -50,6 +49,7 @@ from suffice.retrieval.links import TitleIndex, mention_links
 from suffice.storage import package_versions
 from suffice.types import Action, DocId, Document, Hit, Verdict
 from suffice_research.answer_systems import BRIDGE, partial_sets
+from suffice_research.cached_retriever import CachedRetriever
 from suffice_research.study import Study
 
 if TYPE_CHECKING:

@@ -57,13 +57,13 @@ from suffice.evaluation.searching import (
     takes_encoder,
 )
 from suffice.evaluation.significance import Interval, interval
-from suffice.evaluation.worker_pool import exit_with_parent
 from suffice.jobs import Job, JobRunner, run_in_process
 from suffice.protocols import Encoder, Progress, Retriever
 from suffice.registry import ENCODERS, RETRIEVERS
 from suffice.storage import package_versions
 from suffice.types import Document
 from suffice_research.figures import Point, Points
+from suffice_research.worker_pool import exit_with_parent
 
 __all__ = ["CostedRun", "SystemCost", "benchmark_retrievers", "cost_figure", "cost_table"]
 

@@ -27,8 +27,7 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import gate_inputs, is_seen
-from suffice.evaluation.metrics import auroc, brier, ece, ece_by_chance, ece_debiased
-from suffice.evaluation.reading_cache import CachedReader
+from suffice.evaluation.metrics import auroc, brier, ece, ece_by_chance
 from suffice.evaluation.report import Cell, Section, Series, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
@@ -51,7 +50,9 @@ from suffice.gate.training import (
 )
 from suffice.numeric import log_odds_array, sigmoid
 from suffice.storage import package_versions
+from suffice_research.curves import ece_debiased
 from suffice_research.figures import Curves
+from suffice_research.stored_readings import StoredReader
 from suffice_research.study import Study
 from suffice_research.training.cases import TEST
 from suffice_research.training.gate import QUESTIONS as QUESTIONS_OF
@@ -589,7 +590,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_prior(args: argparse.Namespace, say: ProgressLog) -> None:
     """Fit a gate without each data set, and measure how far it is off on it."""
-    reader = CachedReader(Reader(), args.readings, progress=say.progress)
+    reader = StoredReader(Reader(), args.readings, progress=say.progress)
     data = GateData(args.data, only=args.only.split(",") if args.only else (), say=say)
     training = collect_training(data, STANDARD, seed=args.seed)
     read_ahead(reader, *training.values())
@@ -618,7 +619,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     only = args.only.split(",") if args.only else sorted(names)
     data = GateData(args.data, only=only, say=say)
     domains = draw_domains(data, (gate, fast), most=args.lists, seed=args.seed)
-    reader = CachedReader(Reader(), args.readings, progress=say.progress)
+    reader = StoredReader(Reader(), args.readings, progress=say.progress)
     examples = {name: [yes_or_no(one) for one in lists] for name, (_, lists) in domains.items()}
     reader.read_all([one for some in examples.values() for one in some], k=gate.card["k"])
     readers, started, found = replace(gate.readers, reader=reader), time.perf_counter(), []

@@ -39,7 +39,6 @@ from suffice.answering.span_reader import Fits, SpanReader, passage_from_documen
 from suffice.evaluation.gate_evaluation import is_seen
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.evaluation.result_files import source_commit
-from suffice.evaluation.worker_pool import worker_pool
 from suffice.gate.calibration import Platt
 from suffice.gate.gate import Gate
 from suffice.gate.reader import (
@@ -70,6 +69,7 @@ from suffice_research.training.cases import (
     load_cases,
 )
 from suffice_research.training.sources import SEED, ProgressLog, exit_code
+from suffice_research.worker_pool import worker_pool
 
 __all__ = ["AnsweredList", "draw_lists", "figures", "fit_model", "main"]
 

@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import gate_inputs
-from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.report import Cell, Section, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
@@ -36,6 +35,7 @@ from suffice.gate.training import MIN_TO_FIT, build_training_set, fit_gate
 from suffice.numeric import sigmoid
 from suffice.storage import package_versions
 from suffice.types import LOW_FAMILIARITY
+from suffice_research.stored_readings import StoredReader
 from suffice_research.study import Study
 from suffice_research.training.cases import TEST
 from suffice_research.training.gate import (
@@ -237,7 +237,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     data = GateData(args.data, only=args.only.split(",") if args.only else (), say=say)
     reader = fast = None
     if args.preset == STANDARD:
-        reader = CachedReader(Reader(), args.readings, progress=say.progress)
+        reader = StoredReader(Reader(), args.readings, progress=say.progress)
     training = collect_training(data, args.preset, questions=args.questions)
     left_out = _left_out(args.leave_out, training)
     judged = {name: data.judged(name, (TEST,), questions=args.judged) for name in training}

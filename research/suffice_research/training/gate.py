@@ -21,7 +21,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from suffice.evaluation.gate_evaluation import PolicyChoice, require_fit_extra, with_seen_questions
-from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
 from suffice.gate.gate import FAST, SHIPPED_MODELS, STANDARD, FastGate, Gate
 from suffice.gate.policy import Policy
@@ -30,6 +29,7 @@ from suffice.gate.training import LabelledQuestion
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.storage import sha256_of
+from suffice_research.stored_readings import StoredReader
 from suffice_research.training.cases import LEARN, STACK, TEST
 from suffice_research.training.gate_data import (
     KS,
@@ -114,7 +114,7 @@ def shipped(gate: Gate, reader: Reader) -> Gate:
     return replace(gate, readers=readers, card={**gate.card, **readers.names})
 
 
-def read_ahead(reader: CachedReader | None, *lists: Sequence[RetrievedQuestion]) -> None:
+def read_ahead(reader: StoredReader | None, *lists: Sequence[RetrievedQuestion]) -> None:
     """Read all lists, with one process per core."""
     if reader is not None:
         examples = [to_labelled_question(one) for members in lists for one in members]
@@ -169,7 +169,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     require_fit_extra()
     reader = None
     if args.preset == STANDARD:
-        reader = CachedReader(Reader(), args.readings, progress=say.progress)
+        reader = StoredReader(Reader(), args.readings, progress=say.progress)
     data = GateData(args.data, only=args.only.split(",") if args.only else (), say=say)
     training = collect_training(data, args.preset, questions=args.questions, seed=args.seed)
 

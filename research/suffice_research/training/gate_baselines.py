@@ -32,7 +32,6 @@ import numpy.typing as npt
 
 from suffice.evaluation.gate_evaluation import PolicyChoice, gate_inputs, require_fit_extra
 from suffice.evaluation.metrics import Predictions, ece_by_chance
-from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.report import Cell, Section, Table, format_cell
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion
@@ -52,6 +51,7 @@ from suffice_research.baselines import (
 )
 from suffice_research.embedding_cache import CachedReranker
 from suffice_research.published_cells import WithPublished
+from suffice_research.stored_readings import StoredReader
 from suffice_research.study import Study
 from suffice_research.training.cases import STACK, TEST, read_lines
 from suffice_research.training.gate import FOLD_PARTS, QUESTIONS, fast_of_learned, read_ahead
@@ -392,7 +392,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
         tables["learned lists"], np.array([one.complete for one in learned], dtype=bool)
     )
 
-    reader = CachedReader(Reader(), args.readings, progress=say.progress)
+    reader = StoredReader(Reader(), args.readings, progress=say.progress)
     titled = {
         name: data.judged(name, (TEST,), questions=args.titles)
         for name in THREE

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from suffice.answering.expand import MIN_GAIN, PATIENCE
 from suffice.datasets.gold import draw_key
 from suffice.evaluation.gate_evaluation import require_fit_extra
-from suffice.evaluation.metrics import ece, ece_by_chance, ece_debiased
+from suffice.evaluation.metrics import ece, ece_by_chance
 from suffice.evaluation.report import Cell, Section, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import index_documents
@@ -52,6 +52,7 @@ from suffice.retrieval.bridge import TreeRanker
 from suffice.retrieval.builtin import DEFAULT_ENCODER, bridge
 from suffice.storage import MANIFEST, new_artefact, package_versions, sha256_of, write_atomically
 from suffice.types import Document, Hit
+from suffice_research.curves import ece_debiased
 from suffice_research.expansion import Point, documents_saved
 from suffice_research.study import Study
 from suffice_research.training.bridge_training import bridge_questions, candidate_states, fit_ranker

@@ -32,7 +32,6 @@ __all__ = [
     "judge_rankings",
     "per_question",
     "reliability",
-    "risk_coverage",
     "score",
 ]
 
@@ -248,7 +247,7 @@ class Predictions:
 
     def __init__(self, labels: npt.ArrayLike, probabilities: npt.ArrayLike) -> None:
         for name, values in (("labels", labels), ("probabilities", probabilities)):
-            object.__setattr__(self, name, _unit_interval(values, name))
+            object.__setattr__(self, name, unit_interval(values, name))
         if len(self.labels) != len(self.probabilities):
             raise InputError(
                 f"{len(self.labels)} labels for {len(self.probabilities)} probabilities: "
@@ -265,7 +264,7 @@ class Predictions:
             )
 
 
-def _unit_interval(values: npt.ArrayLike, name: str) -> Floats:
+def unit_interval(values: npt.ArrayLike, name: str) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -308,7 +307,7 @@ def f1_at_threshold(labels: Floats, p: Floats, weights: Floats, threshold: float
 
 
 @dataclass(frozen=True)
-class _ProbabilityGroups:
+class ProbabilityGroups:
     """Weight of true and of all questions in each group of equal probability, best group first.
 
     No threshold can separate equal probabilities, so they are one step: (resamples, groups).
@@ -319,7 +318,7 @@ class _ProbabilityGroups:
     all: Floats
 
     @classmethod
-    def of(cls, labels: Floats, p: Floats, weights: Floats) -> _ProbabilityGroups:
+    def of(cls, labels: Floats, p: Floats, weights: Floats) -> ProbabilityGroups:
         if not len(p):
             nothing = np.zeros((len(weights), 0))
             return cls(np.zeros(0), nothing, nothing)
@@ -338,7 +337,7 @@ class _ProbabilityGroups:
 
 
 def auroc(labels: Floats, p: Floats, weights: Floats, _: float | None = None) -> Floats:
-    groups = _ProbabilityGroups.of(labels, p, weights)
+    groups = ProbabilityGroups.of(labels, p, weights)
     false = groups.all - groups.true
     true_above = np.cumsum(groups.true, axis=1) - groups.true
     won = (false * (true_above + groups.true / 2)).sum(axis=1)
@@ -346,7 +345,7 @@ def auroc(labels: Floats, p: Floats, weights: Floats, _: float | None = None) ->
 
 
 def auprc(labels: Floats, p: Floats, weights: Floats, _: float | None = None) -> Floats:
-    groups = _ProbabilityGroups.of(labels, p, weights)
+    groups = ProbabilityGroups.of(labels, p, weights)
     true, every = (np.cumsum(one, axis=1) for one in (groups.true, groups.all))
     precisions = np.nan_to_num(_ratio(true, every))
     return _ratio((groups.true * precisions).sum(axis=1), groups.true.sum(axis=1))
@@ -355,7 +354,7 @@ def auprc(labels: Floats, p: Floats, weights: Floats, _: float | None = None) ->
 def aurc(labels: Floats, p: Floats, weights: Floats, _: float | None = None) -> Floats:
     if not len(p):
         return np.full(len(weights), np.nan)
-    coverage, risk = _ProbabilityGroups.of(labels, p, weights).risks()
+    coverage, risk = ProbabilityGroups.of(labels, p, weights).risks()
     area: Floats = (np.diff(coverage, axis=1, prepend=0) * np.nan_to_num(risk)).sum(axis=1)
     return area
 
@@ -363,7 +362,7 @@ def aurc(labels: Floats, p: Floats, weights: Floats, _: float | None = None) -> 
 def coverage_at_risk(labels: Floats, p: Floats, weights: Floats, risk: float) -> Floats:
     if not len(p):
         return np.full(len(weights), np.nan)
-    coverage, risks = _ProbabilityGroups.of(labels, p, weights).risks()
+    coverage, risks = ProbabilityGroups.of(labels, p, weights).risks()
     within = np.nan_to_num(risks, nan=np.inf) <= risk
     largest: Floats = np.where(within, coverage, 0.0).max(axis=1)
     return largest
@@ -373,7 +372,7 @@ def risk_at_coverage(labels: Floats, p: Floats, weights: Floats, coverage: float
     """Among questions with equal probability, a random share is answered."""
     if not len(p):
         return np.full(len(weights), np.nan)
-    groups = _ProbabilityGroups.of(labels, p, weights)
+    groups = ProbabilityGroups.of(labels, p, weights)
     allowed = coverage * groups.all.sum(axis=1, keepdims=True)
     taken = np.clip(allowed - (np.cumsum(groups.all, axis=1) - groups.all), 0, groups.all)
     wrong = np.nan_to_num(_ratio(groups.all - groups.true, groups.all))
@@ -393,7 +392,7 @@ def log_loss(labels: Floats, p: Floats, weights: Floats, _: float | None = None)
 
 def ece(labels: Floats, p: Floats, weights: Floats, bins: float) -> Floats:
     gaps = np.zeros((len(p), int(bins)))
-    gaps[np.arange(len(p)), _bin_numbers(p, int(bins))] = p - labels
+    gaps[np.arange(len(p)), bin_numbers(p, int(bins))] = p - labels
     return _ratio(np.abs(weights @ gaps).sum(axis=1), weights.sum(axis=1))
 
 
@@ -405,28 +404,8 @@ def positive_rate(labels: Floats, p: Floats, weights: Floats, _: float | None = 
     return _weighted_mean(labels, weights)
 
 
-def _bin_numbers(p: Floats, bins: int) -> npt.NDArray[np.intp]:
+def bin_numbers(p: Floats, bins: int) -> npt.NDArray[np.intp]:
     return np.minimum((p * bins).astype(np.intp), bins - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class RiskCurve:
-    """At each threshold: the share answered, and the share of the answered that is wrong."""
-
-    thresholds: Floats
-    coverage: Floats
-    risk: Floats
-
-
-def risk_coverage(predictions: Predictions) -> RiskCurve:
-    """The risk-coverage curve, highest threshold first; empty without questions."""
-    predictions.require_binary("risk_coverage")
-    if not len(predictions):
-        return RiskCurve(np.zeros(0), np.zeros(0), np.zeros(0))
-    ones = np.ones((1, len(predictions)))
-    groups = _ProbabilityGroups.of(predictions.labels, predictions.probabilities, ones)
-    coverage, risk = groups.risks()
-    return RiskCurve(groups.thresholds, coverage[0], risk[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,7 +421,7 @@ class ReliabilityBin:
 
 def reliability(predictions: Predictions, bins: int = 10) -> tuple[ReliabilityBin, ...]:
     """The calibration curve in bins of equal width; the weighted mean gap is the ECE."""
-    where = _bin_numbers(predictions.probabilities, bins)
+    where = bin_numbers(predictions.probabilities, bins)
     counts = np.bincount(where, minlength=bins)
     predicted = np.bincount(where, predictions.probabilities, bins)
     observed = np.bincount(where, predictions.labels, bins)
@@ -460,37 +439,13 @@ def ece_by_chance(
 
     With few questions, bins vary by chance, so even a perfect forecast has an ECE.
     """
-    p = _unit_interval(probabilities, "probabilities")
+    p = unit_interval(probabilities, "probabilities")
     if not len(p):
         return None
-    where, rng = _bin_numbers(p, bins), np.random.default_rng(seed)
+    where, rng = bin_numbers(p, bins), np.random.default_rng(seed)
     expected = np.bincount(where, p, bins)
     drawn = (np.bincount(where, rng.random(len(p)) < p, bins) for _ in range(draws))
     return float(np.mean([np.abs(one - expected).sum() for one in drawn]) / len(p))
-
-
-def ece_debiased(
-    labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10
-) -> float | None:
-    """The ECE without what chance adds to it, bin by bin; None without questions.
-
-    Follows Kumar, Liang and Ma (Verified Uncertainty Calibration, 2019): a bin's share of positives
-    is a normal variable around the observed one, and the mean distance that this adds is
-    subtracted. It corrects too little if the probabilities are true.
-    """
-    p, truth = _unit_interval(probabilities, "probabilities"), np.asarray(labels, dtype=float)
-    if not len(p):
-        return None
-    where = _bin_numbers(p, bins)
-    counts = np.bincount(where, minlength=bins)
-    held = counts > 0
-    share = np.bincount(where, truth, bins)[held] / counts[held]
-    gap = np.abs(np.bincount(where, p, bins)[held] / counts[held] - share)
-    spread = np.sqrt(share * (1 - share) / counts[held])
-    z = gap / np.maximum(spread, 1e-12)
-    tail = np.array([math.erf(one / math.sqrt(2)) for one in z])
-    redrawn = spread * math.sqrt(2 / math.pi) * np.exp(-(z**2) / 2) + gap * tail
-    return float(counts[held] @ (2 * gap - redrawn) / len(p))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,127 +1,45 @@
-"""A reader that caches its readings, for gates that are fitted on several folds."""
+"""A reader that remembers its readings, for gates that are fitted on several folds."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-
-from suffice.evaluation.worker_pool import worker_pool
-from suffice.gate.extraction import drop_shared_sentences, reader_input
-from suffice.gate.hits import normalize_hits
-from suffice.gate.question import WordTable, parse_question
 from suffice.gate.reader import Fits, Reader, Reading
-from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Progress
-from suffice.storage import write_atomically
-from suffice.storage.artefacts import data_errors
 from suffice.types import FoundAnswer
 
 __all__ = ["CachedReader"]
 
 
 class CachedReader(Reader):
-    """Caches another reader: each list is read once.
+    """Caches another reader: each list is read once."""
 
-    With a `path`, readings are kept across runs as JSON Lines, for this reader only.
-    """
-
-    def __init__(
-        self,
-        reader: Reader,
-        path: Path | None = None,
-        *,
-        progress: Progress | None = None,
-        total: int = 0,
-    ) -> None:
-        self._reader, self._path, self._name = reader, path, reader.name
-        self._progress, self._total = progress, total
-        self._known: dict[str, Reading] = {}
-        if path is not None and path.exists():
-            self._known = _load(path)
+    def __init__(self, reader: Reader, *, progress: Progress | None = None, total: int = 0) -> None:
+        self.reader, self.total, self.known = reader, total, dict[str, Reading]()
+        self._name, self._progress = reader.name, progress
 
     @property
     def name(self) -> str:
         return self._name
 
     def read(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> Reading:
-        key = self._key(question, titles, texts)
-        if key not in self._known:
-            self._keep(key, self._reader.read(question, titles, texts))
-        return self._known[key]
+        key = self.key(question, titles, texts)
+        if key not in self.known:
+            self.keep(key, self.reader.read(question, titles, texts))
+        return self.known[key]
 
     def answer(
         self, question: str, titles: Sequence[str], texts: Sequence[str], fits: Fits = bool
     ) -> FoundAnswer:
-        return self._reader.answer(question, titles, texts, fits)
+        return self.reader.answer(question, titles, texts, fits)
 
-    def read_all(self, examples: Iterable[LabelledQuestion], *, k: int) -> None:
-        """Read the first `k` hits of each example in advance, with one process per core."""
-        wanted, words = {}, WordTable.load()
-        for one in examples:
-            hits = normalize_hits(one.question, one.hits, documents=one.documents, k=k)
-            given = reader_input(drop_shared_sentences(hits, parse_question(hits.question, words)))
-            wanted[self._key(*given)] = given
-        fresh = {key: given for key, given in wanted.items() if key not in self._known}
-        self._total = len(self._known) + len(fresh)
-        folder = self._reader.folder
-        with worker_pool(initializer=_open, initargs=(folder,)) as pool:
-            found = pool.map(_read, fresh.values(), chunksize=4)
-            for key, reading in zip(fresh, found, strict=True):
-                self._keep(key, reading)
-
-    def _key(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> str:
+    def key(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> str:
         given = json.dumps([self._name, question, [*titles], [*texts]])
         return hashlib.sha256(given.encode()).hexdigest()[:32]
 
-    def _keep(self, key: str, found: Reading) -> None:
-        self._known[key] = found
-        if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([key, *_values(found)]) + "\n")
+    def keep(self, key: str, found: Reading) -> None:
+        self.known[key] = found
         if self._progress is not None:
-            self._progress("reading", len(self._known), max(self._total, len(self._known)))
-
-
-def _load(path: Path) -> dict[str, Reading]:
-    """The readings in a file; an incomplete last line is dropped."""
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) < len(content):
-        write_atomically(path, whole)
-    known = {}
-    for number, line in enumerate(whole.splitlines(), start=1):
-        where = f"line {number} of {path}"
-        with data_errors(where, hint=f"delete {path}: the lists are read again"):
-            key, *values = json.loads(line)
-            known[str(key)] = _reading(values)
-    return known
-
-
-_readers: list[Reader] = []  # of this process
-
-
-def _open(folder: Path) -> None:
-    _readers.append(Reader(folder, threads=1))
-
-
-def _read(given: tuple[str, list[str], list[str]]) -> Reading:
-    return _readers[0].read(*given)
-
-
-def _values(one: Reading) -> list[object]:
-    needed, relevance, counts = (x.tolist() for x in (one.needed, one.relevance, one.counts))
-    rest = (one.quotes, one.windows, one.unread, one.question_cut)
-    return [needed, relevance, one.complete, counts, *rest]
-
-
-def _reading(values: Sequence[Any]) -> Reading:
-    needed, relevance, complete, counts, quotes, windows, unread, cut = values
-    return Reading(
-        np.array(needed, dtype=float), np.array(relevance, dtype=float), float(complete),
-        np.array(counts, dtype=float), tuple(quotes), int(windows), int(unread), bool(cut),
-    )  # fmt: skip
+            self._progress("reading", len(self.known), max(self.total, len(self.known)))

@@ -27,11 +27,10 @@ from suffice.retrieval import builtin  # noqa: F401 - importing it registers our
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.encoders import BlockEncoder, PortableEncoder
 from suffice.retrieval.memory import MemoryStore
-from suffice.types import DocId, Document, Evidence, Filter, Hit, Question, RetrieverScore
+from suffice.types import DocId, Document, Evidence, Hit, Question, RetrieverScore
 
 __all__ = [
     "GIVEN",
-    "CachedRetriever",
     "RetrievedDataset",
     "RetrievedQuestion",
     "RetrieverSet",
@@ -97,24 +96,6 @@ def open_retrievers(
 def takes_encoder(factory: Callable[..., Any]) -> bool:
     """Whether a retriever uses vectors."""
     return "encoder" in inspect.signature(factory).parameters
-
-
-class CachedRetriever:
-    """A retriever that caches searches, unless a later one is deeper."""
-
-    def __init__(self, inner: Retriever) -> None:
-        self._inner = inner
-        self._known: dict[str, tuple[int, tuple[Hit, ...]]] = {}
-
-    def search(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
-        fresh = [one for one in dict.fromkeys(questions) if self._known.get(one, (0, ()))[0] < k]
-        for start in range(0, len(fresh), _BLOCK):
-            some = fresh[start : start + _BLOCK]
-            found = self._inner.search(some, k=k)
-            self._known |= {one: (k, hits) for one, hits in zip(some, found)}
-        return [self._known[one][1][:k] for one in questions]
 
 
 class RetrieverSet(Mapping[str, Retriever]):

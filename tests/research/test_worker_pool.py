@@ -8,7 +8,7 @@ from pathlib import Path
 
 STUDY = """
 import os, time
-from suffice.evaluation.worker_pool import worker_pool
+from suffice_research.worker_pool import worker_pool
 
 def start(word):
     print(word, flush=True)
