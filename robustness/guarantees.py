@@ -59,7 +59,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             (
                 "packages/suffice-grade/tests/test_benchmark_pipeline.py::test_killed_in_a_stage_it_goes_on_with_that_stage",
                 "test_batch.py::test_a_run_that_was_cut_short_goes_on_with_its_finished_blocks",
-                "packages/suffice-grade/tests/live/test_grade_model.py::test_a_server_that_dies_half_way_loses_nothing_that_was_done",
+                "live/test_grade_model.py::test_a_server_that_dies_half_way_loses_nothing_that_was_done",
             ),
             ("kills",),
             "`fit` starts over: it takes minutes.",
@@ -197,7 +197,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             (
                 "test_ask_faulty_server.py::test_ask_ends_within_its_budget_and_says_what_happened",
                 "test_ask_faulty_server.py::test_a_model_that_repeats_nonsense_is_not_trusted",
-                "packages/suffice-grade/tests/live/test_grade_model.py::test_whatever_the_server_does_rules_can_go_on",
+                "live/test_grade_model.py::test_whatever_the_server_does_rules_can_go_on",
             ),
         ),
     ),

@@ -151,10 +151,6 @@ class AnswerRun:
 def _run_from_json(document: dict[str, Any]) -> AnswerRun:
     marks = ("kind", "task", "version")
     fields = {name: value for name, value in document.items() if name not in marks}
-    fields["systems"] = {
-        name: tuple(dataclass_from_json(AnswerOutcome, one, f"{name}[{at}]") for at, one in rows)
-        for name, rows in ((name, enumerate(some)) for name, some in fields["systems"].items())
-    }
     run = dataclass_from_json(AnswerRun, fields)
     columns = [run.question_ids, run.kinds, run.gold, run.needed, *run.systems.values()]
     if len(set(map(len, columns))) > 1:

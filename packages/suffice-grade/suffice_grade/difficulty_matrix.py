@@ -21,6 +21,7 @@ from suffice.errors import InputError, did_you_mean
 from suffice.evaluation.heatmap import Heatmap
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.evaluation.report import Cell, Page, Section, Table, format_cell, write_page
+from suffice.evaluation.result_files import load_result
 from suffice.evaluation.retrieval_runs import RetrievalRun
 from suffice.evaluation.significance import (
     THIN,
@@ -52,6 +53,7 @@ Errors = Mapping[QuestionId, float]  # 1: failed, 0: not
 QUARTERS = ("nearest quarter", "second", "third", "farthest quarter")
 AGGREGATION_NAMES = {"min": "min", "power": "power mean", "mean": "mean"}
 SCORED_BY = ("correct", "answer", "retrieved")
+ANSWERS_VERSION = 2  # of a run that `suffice evaluate answers` writes
 MAX_HOPS = 5  # more hops count as this many, as in the paper
 MORE_TABLES: Registry[list[Table]] = Registry("difficulty")
 
@@ -147,7 +149,14 @@ def read_results(
         if record.value.get("kind") == "run":
             task = record.value.get("task", "retrieval")
             if task == "answers":
-                return _errors_of_answers(record.value, gold, by, match)
+                rows = load_result(
+                    Path(path),
+                    _answer_rows,
+                    what="run of answers",
+                    version=ANSWERS_VERSION,
+                    command="suffice evaluate answers",
+                )
+                return _errors_of_answers(rows, gold, by, match)
             if task != "retrieval":
                 hint = "give a run of suffice evaluate retrieval or suffice evaluate answers"
                 raise InputError(f"{path} is a run of {task!r}, which has no errors", hint=hint)
@@ -189,27 +198,58 @@ def _errors_of_run(
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """One answer of a system, with what was right."""
+
+    question_id: QuestionId
+    answer: str | None
+    held: frozenset[DocId] | None
+    gold: str
+    needed: frozenset[DocId]
+
+
+def _answer_rows(run: Mapping[str, Any]) -> dict[str, list[_Answered]]:
+    """The systems of the run that `suffice evaluate answers` writes."""
+    return {
+        name: [
+            _Answered(
+                question_id,
+                one["answer"],
+                None if one["held"] is None else frozenset(one["held"]),
+                answer,
+                frozenset(needed),
+            )
+            for question_id, one, answer, needed in zip(
+                run["question_ids"], outcomes, run["gold"], run["needed"], strict=True
+            )
+        ]
+        for name, outcomes in run["systems"].items()
+    }
+
+
 def _errors_of_answers(
-    run: Mapping[str, Any], gold: Mapping[QuestionId, GoldQuestion], by: str | None, match: str
+    systems: Mapping[str, Sequence[_Answered]],
+    gold: Mapping[QuestionId, GoldQuestion],
+    by: str | None,
+    match: str,
 ) -> dict[str, Errors]:
-    """Of the run that `suffice evaluate answers` writes."""
     if by == "correct":
         raise InputError(
             "a run of answers is judged by what it answered or held",
             hint="leave out --by, or pass --by retrieved",
         )
     found: dict[str, Errors] = {}
-    for name, outcomes in run["systems"].items():
+    for name, rows in systems.items():
         errors: dict[QuestionId, float] = {}
-        rows = zip(run["question_ids"], outcomes, run["gold"], run["needed"], strict=True)
-        for question_id, one, answer, needed in rows:
-            if question_id not in gold:
+        for one in rows:
+            if one.question_id not in gold:
                 continue
             if by != "retrieved":
-                scored = ANSWER_METRICS[match]([one["answer"] or ""], [[answer]])[0]
-                errors[question_id] = float(one["answer"] is None or scored < 0.5)
-            elif one["held"] is not None and needed:
-                errors[question_id] = float(not set(needed) <= set(one["held"]))
+                scored = ANSWER_METRICS[match]([one.answer or ""], [[one.gold]])[0]
+                errors[one.question_id] = float(one.answer is None or scored < 0.5)
+            elif one.held is not None and one.needed:
+                errors[one.question_id] = float(not one.needed <= one.held)
         if errors:
             found[name] = errors
     if not found:

@@ -125,7 +125,7 @@ def test_a_run_of_answers_is_read_as_it_was_written(benchmark: Path, tmp_path: P
     assert held.exit_code == 2
     assert "has no held documents" in held.stderr
     assert "make it again with: suffice evaluate answers" in _error_of(run, "version", 1, benchmark)
-    assert "columns have different lengths" in _error_of(run, "kinds", [], benchmark)
+    assert "is a damaged run of answers" in _error_of(run, "gold", [], benchmark)
     assert "is a run of 'gate'" in _error_of(run, "task", "gate", benchmark)
 
 
