@@ -48,8 +48,7 @@ KINDS = {
     "check": (0.70, "/v1/check", "application/json"),
     "batch of 5": (0.10, "/v1/check/batch", "application/x-ndjson"),
     "search": (0.15, "/v1/search", "application/json"),
-    "complete": (0.025, "/v1/complete", "application/json"),
-    "ask": (0.025, "/v1/ask", "application/json"),
+    "complete": (0.05, "/v1/complete", "application/json"),
 }
 Body = Callable[[str, random.Random], bytes]
 Sample = Mapping[str, float]
@@ -112,7 +111,6 @@ def request_bodies(examples: list[str], library: Library) -> dict[str, Body]:
         "batch of 5": batch,
         "search": check_body,
         "complete": check_body,
-        "ask": check_body,
     }
 
 

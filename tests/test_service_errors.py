@@ -71,7 +71,6 @@ def settings(
         library=build_film_library(tmp_path_factory.mktemp("library") / "cinema"),
         labels=str(tmp_path_factory.mktemp("labels") / "labels.jsonl"),
         keys=str(keys.path),
-        preset="fast",
         gate_folder=str(tmp_path_factory.mktemp("gates")),
     )
 

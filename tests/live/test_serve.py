@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -130,22 +131,20 @@ def test_a_client_that_sends_all_before_it_reads_is_served(
     assert got.count(b'"ok":true') == lines
 
 
-def test_the_steps_of_a_question_arrive_one_by_one(service: tuple[int, Any], token: str) -> None:
-    visit = http.client.HTTPConnection("127.0.0.1", service[0], timeout=60)
-    headers = {
-        "content-type": "application/json",
-        "accept": "text/event-stream",
-        "authorization": f"Bearer {token}",
-    }
-    visit.request("POST", "/v1/ask", json.dumps({"question": COMPARISON}), headers)
-    response = visit.getresponse()
-    first = b""
-    while b"\n\n" not in first:
-        first += response.read1()
-    events = events_of((first + response.read()).decode())
+def test_the_steps_of_a_question_arrive_one_by_one(tmp_path: Path) -> None:
+    library = build_film_library(tmp_path / "cinema")
+    with serving("--library", library, "--preset", "standard") as (port, _):
+        visit = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        headers = {"content-type": "application/json", "accept": "text/event-stream"}
+        visit.request("POST", "/v1/ask", json.dumps({"question": COMPARISON}), headers)
+        response = visit.getresponse()
+        first = b""
+        while b"\n\n" not in first:
+            first += response.read1()
+        events = events_of((first + response.read()).decode())
+        visit.close()
     assert [events[0][0], events[-1][0]] == ["plan", "end"]
     assert events[-1][1]["data"]["answer"] == "Dog Law"
-    visit.close()
 
 
 # ---- the whole OpenAPI
