@@ -381,6 +381,7 @@ class QdrantStore:
         finally:
             if writer is not None:
                 self._raise_generation()
+                self._refresh()
         return count
 
     def delete(self, doc_ids: Iterable[DocId]) -> int:
@@ -396,6 +397,7 @@ class QdrantStore:
             gone += len(ids)
         if gone:
             self._raise_generation()
+            self._refresh()
         return gone
 
     def rebuild(
@@ -476,12 +478,11 @@ class QdrantStore:
         return _Writer(self._cluster, self.address.collection, self._known.mean, place)
 
     def _raise_generation(self, mean: float | None = None) -> None:
-        known = self._known
+        known, name = self._known, self.address.collection
         state = replace(known, generation=known.generation + 1, mean=mean or known.mean)
-        number = schema.current_number(self._cluster, self.address.collection)
-        name, metadata = f"{self.address.collection}-{number}", asdict(state)
+        metadata = asdict(state)
         self._cluster.ask(lambda client: client.update_collection(name, metadata=metadata))
-        self._refresh()
+        self._known = state
 
     def _delete(self, ids: list[Any]) -> None:
         name = self.address.collection
