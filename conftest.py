@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 from docs.generators.paths import DATA
 from hypothesis import settings
-from typer.main import get_command
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
@@ -31,18 +31,13 @@ os.environ.update(
 # never looks at it again. That saves a seventh of the processor time.
 gc.disable()
 
+# Built once: typer's runner, which imports this name later, builds the command line for every call.
+typer.main.get_command = cache(typer.main.get_command)
+
 # The same examples in every run: a red build must be repeatable, and this machine is too noisy for
 # deadlines.
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_command_line() -> Iterator[None]:
-    """Build the command line once: typer's runner builds all of it again for every call."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("typer.testing._get_command", cache(get_command))
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,54 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from tests.corpora import documents
+
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
 from suffice.text import title_key, tokens
 from suffice.types import Action, DocId, Document, Estimate, Filter, FoundAnswer, Hit, Verdict
 
-FILMS = (
-    Document(
-        "dog", "Dog Law is a 1928 American silent western film directed by Jerome Storm.", "Dog Law"
-    ),
-    Document(
-        "storm",
-        "Jerome Storm (November 11, 1890 – July 10, 1958) was an American film director.",
-        "Jerome Storm",
-    ),
-    Document(
-        "paradise",
-        (
-            "Shadows in Paradise is a 1986 Finnish film directed by Aki Kaurismäki. It stars "
-            "Matti Pellonpää."
-        ),
-        "Shadows in Paradise",
-    ),
-    Document(
-        "aki",
-        "Aki Kaurismäki (born 4 April 1957) is a Finnish film director and screenwriter.",
-        "Aki Kaurismäki",
-    ),
-    Document(
-        "lothair",
-        (
-            "Lothair II was the king of Lotharingia. He was the second son of Emperor Lothair I "
-            "and Ermengarde of Tours."
-        ),
-        "Lothair II",
-    ),
-    Document(
-        "ermengarde",
-        "Ermengarde of Tours (died 20 March 851) was a Frankish empress.",
-        "Ermengarde of Tours",
-    ),
-    Document(
-        "teutberga",
-        "Teutberga (died 11 November 875) was a queen by marriage to Lothair II.",
-        "Teutberga",
-    ),
-    Document(
-        "bakery", "The bakery of the village opens at six and sells bread until noon.", "Bakery"
-    ),
-)
+FILMS = documents("small_world")
 
 BRIDGE = "When did Lothair II's mother die?"
 COMPARISON = "Which film has the director born first, Shadows In Paradise or Dog Law?"

@@ -69,12 +69,6 @@ def test_a_failure_while_filling_leaves_the_old_state(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 
-def test_a_new_artefact_replaces_the_old(tmp_path: Path) -> None:
-    make(tmp_path / "a", "old")
-    make(tmp_path / "a", "new")
-    assert (tmp_path / "a" / "part.txt").read_text() == "new"
-
-
 def test_a_crash_between_the_two_renames_is_repaired_on_open(tmp_path: Path) -> None:
     make(tmp_path / "a", "old").rename(tmp_path / ".a.old")
     open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)
@@ -197,14 +191,6 @@ def lines(tmp_path: Path, content: str | bytes) -> Path:
     return path
 
 
-def test_json_lines_have_their_place(tmp_path: Path) -> None:
-    path = lines(tmp_path, '\ufeff{"a": 1}\n\n{"a": 2}')
-    assert [(one.value["a"], one.where) for one in read_jsonl(path, BadRecords())] == [
-        (1, f"{path}:1"),
-        (2, f"{path}:3"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -223,18 +209,6 @@ def test_a_bad_line_says_where_and_what(
     with pytest.raises(InputError, match=message) as caught:
         list(read_jsonl(lines(tmp_path, content), BadRecords()))
     assert caught.value.hint
-
-
-def test_bad_lines_can_be_skipped_and_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(records, "MAX_RECORD_BYTES", 200)
-    path = lines(tmp_path, b'{"a": 1}\nnonsense\n{"a": "' + b"x" * 300 + b'"}\n{"a": 2}\n')
-    bad = BadRecords(skip=True)
-    assert [one.value["a"] for one in read_jsonl(path, bad)] == [1, 2]
-    assert bad.count == 2
-    assert ":2:" in bad.examples[0]
-    assert ":3:" in bad.examples[1]
 
 
 def test_the_list_of_bad_records_stays_short() -> None:
@@ -292,13 +266,6 @@ def test_a_damaged_array_ends_the_reading_even_when_bad_records_are_skipped(
 ) -> None:
     with pytest.raises(InputError, match=message):
         list(read_json_array(lines(tmp_path, content), BadRecords(skip=True)))
-
-
-def test_array_records_know_their_line(tmp_path: Path) -> None:
-    path = lines(tmp_path, '[\n{"a": 1},\n\n{"a": 2}, 7\n]')
-    bad = BadRecords(skip=True)
-    assert [one.where for one in read_json_array(path, bad)] == [f"{path}:2", f"{path}:4"]
-    assert bad.examples == [f"{path}:4: expected a JSON object, found int"]
 
 
 def test_only_an_artefact_of_the_same_kind_may_be_replaced(tmp_path: Path) -> None:

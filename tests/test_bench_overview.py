@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from benchmarks.__main__ import PARTS, page
-from benchmarks.overview import RATIOS, TITLES, Ratio, read, table
+from benchmarks.__main__ import page
+from benchmarks.overview import TITLES, Ratio, read, table
 from benchmarks.overview import page as overview
 from benchmarks.reporting import ResultTable
 
@@ -70,9 +69,3 @@ def test_a_rate_is_better_when_it_is_more_and_a_time_when_it_is_less() -> None:
 def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
     assert {row[-1] for row in table({}).rows} == {"--"}
     assert overview(tmp_path).count("not measured") == len(TITLES)
-
-
-@pytest.mark.parametrize("part", TITLES)
-def test_every_part_has_a_title_and_only_known_parts_have_ratios(part: str) -> None:
-    assert list(PARTS) == list(TITLES)
-    assert {one.part for one in RATIOS} <= set(TITLES)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpora import documents
 
 from suffice.retrieval.candidate_pool import (
     COLUMN,
@@ -27,15 +28,7 @@ from suffice.retrieval.word_vectors import WordVectors
 from suffice.types import Document, Hit
 
 QUESTION = "When did the mother of the director of The Silent Tide die?"
-DOCUMENTS = (
-    Document(
-        "film", "The Silent Tide is a film directed by Jon Vale, with Mia Roe.", "The Silent Tide"
-    ),
-    Document("vale", "Jon Vale is a director. His mother was Ann Vale.", "Jon Vale"),
-    Document("ann", "Ann Vale was a painter who died in 1931.", "Ann Vale"),
-    Document("roe", "Mia Roe is an actress.", "Mia Roe"),
-    Document("tide", "A tide is the rise of the sea.", "Tide"),
-)
+DOCUMENTS = documents("candidate_pool")
 LINKS = name_links(lambda: DOCUMENTS)
 
 

@@ -40,37 +40,9 @@ def test_a_long_document_becomes_overlapping_chunks_that_inherit_its_metadata() 
     assert all((one.entities, one.extra) == (("Ada",), {"url": "x"}) for one in chunks)
 
 
-def test_a_short_document_stays_as_it_is() -> None:
-    documents = [Document("a", "short"), Document("b", ""), Document("c", NUMBERS[:10])]
-    assert list(chunk_documents(documents)) == documents
-
-
 def test_a_chunk_is_not_cut_again() -> None:
     chunks = list(chunk_documents([Document("a", NUMBERS)], tokens=100, overlap=0))
     assert list(chunk_documents(chunks, tokens=10, overlap=0)) == chunks
-
-
-def test_a_chunk_keeps_the_text_as_it_stands() -> None:
-    first, second = chunk_documents(
-        [Document("a", "One, two;\n  three (four).")], tokens=5, overlap=1
-    )
-    assert first.text == "One, two;\n  three"
-    assert second.text == "three (four)."
-
-
-def test_no_chunk_is_only_overlap() -> None:
-    assert [
-        one.text for one in chunk_documents([Document("a", "1 2 3 4 5 6")], tokens=4, overlap=2)
-    ] == ["1 2 3 4", "3 4 5 6"]
-
-
-def test_text_without_spaces_is_cut_too() -> None:
-    chinese = list(
-        chunk_documents([Document("a", "相对论是爱因斯坦提出的" * 50)], tokens=100, overlap=10)
-    )
-    assert max(len(one.text) for one in chinese) == 100
-    endless = list(chunk_documents([Document("a", "x" * 10_000)], tokens=16, overlap=0))
-    assert max(len(one.text) for one in endless) == 16 * 64
 
 
 @pytest.mark.parametrize(("tokens", "overlap"), [(0, 0), (10, 10), (10, -1), (-5, -9)])

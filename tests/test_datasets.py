@@ -4,9 +4,7 @@ not leak.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict
 from importlib import metadata
 from itertools import chain, combinations
 from pathlib import Path
@@ -19,7 +17,6 @@ from suffice import datasets
 from suffice.datasets import Dataset, Gold, GoldQuestion
 from suffice.errors import InputError, NotReadyError
 from suffice.registry import Registry
-from suffice.storage import records
 from suffice.types import Document, Question
 
 JSON_QUESTIONS = ("multihop_rag", "hotpotqa", "2wikimultihopqa", "musique", "ragas", "jsonl")
@@ -186,15 +183,6 @@ def test_a_line_of_a_gigabyte_is_refused_without_being_read(tmp_path, name, star
         list(datasets.load(name, questions=path).questions())
 
 
-@pytest.mark.parametrize("name", [*JSON_QUESTIONS, "frames"])
-@pytest.mark.parametrize("start", [b"", b"["])
-def test_every_format_has_the_limit_of_a_line(tmp_path, name, start, monkeypatch):
-    monkeypatch.setattr(records, "MAX_RECORD_BYTES", 2**20)  # quicker to reach
-    path = line_of_a_gigabyte(tmp_path, start)
-    with pytest.raises(InputError, match="longer than 1,048,576 bytes"):
-        list(datasets.load(name, questions=path).questions())
-
-
 def test_a_question_with_half_a_surrogate_pair_is_a_bad_record(tmp_path):
     path = tmp_path / "examples.jsonl"
     path.write_text('{"question": "Who \\ud800?", "gold": []}\n')
@@ -235,16 +223,6 @@ def test_a_summary_counts_what_is_there():
     datasets.check_gold(found)
 
 
-def test_a_summary_of_nothing_has_no_hops():
-    found = datasets.describe(small(documents=(), questions=()))
-    assert (found.hops_min, found.hops_mean, found.hops_max, found.questions) == (
-        None,
-        None,
-        None,
-        0,
-    )
-
-
 def test_gold_that_is_in_no_corpus_is_named():
     found = datasets.describe(
         small(
@@ -258,13 +236,6 @@ def test_gold_that_is_in_no_corpus_is_named():
         match=r"question 'q1' needs document 'x', which is not in the corpus \(and 1 more",
     ):
         datasets.check_gold(found)
-
-
-def test_gold_outside_a_partial_corpus_is_no_mistake():
-    found = datasets.describe(
-        small(documents=("a",), questions=(gold_question("q1", gold=("x",)),), whole_corpus=False)
-    )
-    assert found.unresolved == ()
 
 
 def test_skipped_records_are_counted_once_however_often_the_data_is_read(tmp_path):
@@ -313,15 +284,6 @@ def test_a_split_loses_nothing_repeats_nothing_and_ignores_the_order(drawn, seed
     ids = [questions_of(part) for part in (parts.fit, parts.calibrate, parts.test)]
     assert sorted(chain.from_iterable(ids)) == sorted(questions_of(tuple(questions)))
     assert parts == datasets.split(questions, seed=seed)
-
-
-def test_the_order_of_the_input_does_not_change_the_parts():
-    examples = [gold_question(str(at), kind=str(at % 3)) for at in range(90)]
-    forward, backward = datasets.split(examples), datasets.split(reversed(examples))
-    assert set(questions_of(forward.test)) == set(questions_of(backward.test))
-    assert set(questions_of(forward.test)) != set(
-        questions_of(datasets.split(examples, seed=7).test)
-    )
 
 
 def test_a_repeated_question_stays_in_one_part():
@@ -430,8 +392,3 @@ def test_the_repeated_questions_of_the_hotpotqa_sample_stay_and_do_not_leak(data
     assert sum("#" in one.question.question_id for one in examples) == 43
     parts = datasets.split(examples)
     assert not {one.question.text for one in parts.fit} & {one.question.text for one in parts.test}
-
-
-def test_one_summary_goes_into_json(data_folder):
-    found = datasets.describe(datasets.load("multihop_rag", data_folder / "multihop_rag"))
-    assert json.loads(json.dumps(asdict(found)))["by_hops"] == {"2": 1169, "3": 774, "4": 312}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from tests.corpora import documents
 
 from suffice.answering.expand import (
     MAX_LINKS,
@@ -21,17 +22,7 @@ from suffice.errors import InputError
 from suffice.types import Action, DocId, Document, Estimate, Filter, Hit, Verdict
 
 QUESTION = "Where was the teacher of Ada's tutor born?"
-DOCUMENTS = {
-    one.doc_id: one
-    for one in (
-        Document("ada", "Ada was taught by Mary.", "Ada"),
-        Document("mary", "Mary studied with William.", "Mary"),
-        Document("william", "William was born in Dysart.", "William"),
-        Document("soup", "Leek soup is made of leeks.", "Soup"),
-        Document("soup-again", "Leek soup is made of leeks.", "Soup"),
-        Document("fair", "The fair is on Sunday.", "Fair"),
-    )
-}
+DOCUMENTS = {one.doc_id: one for one in documents("expand")}
 LINKS: dict[DocId, tuple[DocId, ...]] = {
     "ada": ("mary",),
     "mary": ("ada", "william"),

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from typing import Any
 
 import pytest
+from tests.corpora import documents
 
 from suffice.errors import InputError, ModelError
 from suffice.protocols import Extractor
@@ -24,49 +25,7 @@ from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.soft_filter import SoftFilter
 from suffice.types import Condition, Document, Extraction, Filter, Hit
 
-NEWSROOM = (
-    Document(
-        "ftx-verge",
-        "The trial of FTX",
-        source="The Verge",
-        published_at=date(2023, 10, 4),
-        entities=("FTX",),
-    ),
-    Document(
-        "ftx-fortune",
-        "The collapse of FTX",
-        source="Fortune",
-        published_at=date(2023, 10, 20),
-        entities=("FTX",),
-    ),
-    Document(
-        "ftx-late",
-        "FTX trial verdict",
-        source="Fortune",
-        published_at=date(2023, 11, 3),
-        entities=("FTX", "Bankman"),
-    ),
-    Document(
-        "google",
-        "Google antitrust trial",
-        source="TechCrunch",
-        category="technology",
-        published_at=date(2023, 12, 15),
-    ),
-    Document(
-        "fox",
-        "Google in the morning",
-        source="FOX News - Health",
-        category="health",
-        published_at=date(2023, 12, 6),
-    ),
-    Document(
-        "fox-life",
-        "A trial of patience",
-        source="FOX News - Lifestyle",
-        published_at=date(2023, 12, 7),
-    ),
-)
+NEWSROOM = documents("filters")
 
 
 @pytest.fixture(scope="module")

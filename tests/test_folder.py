@@ -468,13 +468,6 @@ def test_an_id_is_kept_once_and_its_other_lines_are_named(tmp_path: Path) -> Non
     assert second.endswith("b.json:2: document id 'x' is already used in a.jsonl:1")
 
 
-def test_a_folder_is_a_data_set_too(tmp_path: Path) -> None:
-    write(tmp_path, {"a.md": "# A\n\nText.", "b.txt": ""})
-    data = load("folder", tmp_path)
-    assert [one.title for one in data.documents()] == ["A"]
-    assert data.bad.count == 1
-
-
 # ---- building a library of a folder, and again
 
 
@@ -576,17 +569,6 @@ def test_a_library_inside_its_folder_is_not_read(tmp_path: Path) -> None:
     assert counts(build(tmp_path, "--out", tmp_path / "library")) == (0, 0, 0, 1)
     with pytest.raises(InputError, match="suffice made"):
         Folder(tmp_path / "library")
-
-
-def test_the_command_lists_what_it_skipped_and_says_the_next_step(tmp_path: Path) -> None:
-    write(tmp_path / "home", {"a.txt": "Ants.", "b.txt": b"\0", "c.png": b"x"})
-    result = CliRunner().invoke(
-        app, ["build", str(tmp_path / "home"), "--out", str(tmp_path / "lib"), "--encoder", "none"]
-    )
-    assert "b.txt: is a binary file" in result.output
-    assert "ignored 1 file of other types: .png (1)" in result.output
-    assert "1 added, 0 replaced, 0 removed, 0 unchanged" in result.output
-    assert 'next: suffice check "your question" --library' in result.output
 
 
 def test_a_folder_with_nothing_to_read_is_an_error(tmp_path: Path) -> None:

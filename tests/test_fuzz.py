@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ pytest.importorskip("onnx", reason="pip install 'suffice[fit]'")
 pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 pytest.importorskip("mcp", reason="pip install 'suffice[mcp]'")
 
-from benchmarks.reporting import run_in_subprocess as measured_apart
 from hypothesis import HealthCheck, given, settings
 from robustness import fuzz, http_targets
 from robustness.fuzz import (
@@ -159,14 +157,6 @@ def test_whoever_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) 
         assert "HangError: more than" in read_once(OpenTarget((), endless), Input("a", b""))
 
 
-def test_so_is_whoever_only_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("robustness.fuzz.WAITING_S", 0.05)
-    with watchdog():
-        assert "HangError: waits" in read_once(
-            OpenTarget((), lambda given: Event().wait()), Input("a", b"")
-        )
-
-
 def test_a_piece_counts_until_something_that_read_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,14 +177,3 @@ def test_a_piece_counts_until_something_that_read_it_has_changed(
     fuzz._hash.cache_clear()
     fuzz.fuzz_target("frames", 10)
     assert len(calls) == 2
-
-
-def test_a_piece_knows_all_that_read_it() -> None:
-    ran = measured_apart("robustness.fuzz", "stuffing filters", "0", "3")["ran"]
-    names = set(ran["files"])
-    assert {name.rpartition("/")[2] for name in names} >= {
-        "fuzz.py",
-        "stuffing_filter.py",
-        "words.npy",
-        "small_world.py",
-    }

@@ -25,7 +25,6 @@ from tests.small_gate import (
     small_gate,
 )
 
-import suffice
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.gate import gate as gate_module
 from suffice.gate import model as model_module
@@ -128,10 +127,6 @@ def test_a_gate_that_stops_a_search_is_never_surer_and_keeps_the_order() -> None
     assert (found <= plain + 1e-12).all()
     assert (found < plain).any()
     assert (np.argsort(found, kind="stable") == np.argsort(plain, kind="stable")).all()
-
-
-def test_nothing_to_check_gives_nothing() -> None:
-    assert small_gate().check_batch([]) == []
 
 
 def test_no_hits_are_hardly_enough() -> None:
@@ -376,12 +371,6 @@ def test_what_is_no_pair_is_refused() -> None:
 
 
 # ---- entry points
-
-
-def test_the_package_opens_the_gate() -> None:
-    assert suffice.Gate is Gate
-    assert suffice.Verdict is Verdict
-    assert suffice.Action is Action
 
 
 TRACE = """

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.corpora import documents
 
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.jobs import run_in_process
@@ -17,26 +18,7 @@ from suffice.retrieval.links import (
 )
 from suffice.types import Document
 
-VILLAGE = (
-    Document(
-        "ada",
-        "Ada Lovelace was taught by Augustus De Morgan and knew Charles Babbage.",
-        title="Ada Lovelace",
-    ),
-    Document("morgan", "He taught Ada Lovelace. He saw the lake.", title="Augustus De Morgan"),
-    Document(
-        "babbage",
-        "Charles Babbage lived near New York Avenue, not in New York.",
-        title="Charles Babbage",
-    ),
-    Document("saw", "A horror film by James Wan.", title="Saw (film)"),
-    Document("lake", "A lake.", title="The Lake"),
-    Document("york", "A city.", title="New York"),
-    Document("avenue", "A street.", title="New York Avenue"),
-    Document("it", "It is a novel. Who wrote it?", title="It"),
-    Document("who", "A band.", title="The Who"),
-    Document("zola", "Born in Paris.", title="Émile Zola"),
-)
+VILLAGE = documents("links")
 
 
 @pytest.fixture(scope="module")
@@ -97,15 +79,7 @@ def test_a_parenthesis_in_a_title_need_not_be_said() -> None:
     assert named("Who directed Crash?", films) == ("a", "b")
 
 
-MANUAL = (
-    Document("less(1)", "Less is a pager. See more(1) for the file that it shows.", title="less"),
-    Document("more(1)", "more shows a file and is less able than `less`.", title="more"),
-    Document("file(1)", "file tells the type of a file. File by file, more or less.", title="file"),
-    Document("tac(1)", "Like cat, but backwards; look at the file with less than 9.", title="tac"),
-    Document("cat(1)", "cat shows each FILE. A file in less time. Backwards: tac.", title="cat"),
-    Document("look(1)", "Look for lines of a file in less time.", title="look"),
-    Document("time(1)", "Runs a file and says how much time it took, or less.", title="time"),
-)
+MANUAL = documents("links_manual")
 
 
 def test_common_words_link_only_where_they_are_used_as_names() -> None:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.corpora import documents
 
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.memory import MemoryStore
@@ -13,53 +13,7 @@ from suffice.retrieval.metadata import Mentions, Vocabulary, matching_metadata
 from suffice.types import Document
 from suffice_research.retrievers.signals import Agreement
 
-NEWSROOM = (
-    Document(
-        "ftx",
-        "text",
-        title="The FTX trial begins",
-        source="The Verge",
-        category="business",
-        published_at=date(2023, 10, 4),
-        entities=("FTX", "Sam Bankman-Fried"),
-    ),
-    Document(
-        "fox-life",
-        "text",
-        source="FOX News - Lifestyle",
-        category="entertainment",
-        published_at=date(2023, 11, 17),
-    ),
-    Document(
-        "fox-health",
-        "text",
-        source="FOX News - Health",
-        category="health",
-        published_at=date(2023, 12, 6),
-    ),
-    Document(
-        "indy-sports",
-        "text",
-        source="The Independent - Sports",
-        category="sports",
-        published_at=date(2023, 12, 6),
-    ),
-    Document(
-        "indy-travel", "text", source="The Independent - Travel", published_at=date(2023, 12, 6)
-    ),
-    Document("cbs", "text", source="CBSSports.com", category="sports", entities=("Travis Kelce",)),
-    Document(
-        "globes", "text", source="Globes English | Israel Business Arena", category="business"
-    ),
-    Document(
-        "science", "text", source="Live Science: The Most Interesting Articles", category="science"
-    ),
-    Document("age", "text", source="The Age"),
-    Document("fortune", "text", source="Fortune"),
-    Document("world", "text", source="Business World"),
-    Document("code", "text", source="Circuit & Code"),
-    Document("bare", "text"),
-)
+NEWSROOM = documents("metadata")
 FOX = ("FOX News - Lifestyle", "FOX News - Health")
 INDEPENDENT = ("The Independent - Sports", "The Independent - Travel")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.corpora import documents
 
 from suffice.errors import DataError, InputError
 from suffice.retrieval.name_links import (
@@ -23,16 +24,7 @@ from suffice.retrieval.name_links import (
 from suffice.text import stem
 from suffice.types import Document
 
-ALBUMS = (
-    Document(
-        "koop",
-        "Flyin' the Koop is the second album by New Orleans drummer Stanton Moore.",
-        "Flyin' the Koop",
-    ),
-    Document("iii", "III is Stanton Moore's third album.", "III (Stanton Moore album)"),
-    Document("orleans", "The Battle of New Orleans was fought in 1815.", "Battle of New Orleans"),
-    Document("city", "New Orleans lies on the Mississippi River.", "New Orleans"),
-)
+ALBUMS = documents("name_links")
 
 
 def made(*documents: Document) -> NameLinks:

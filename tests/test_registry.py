@@ -31,13 +31,6 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_name_finds_its_factory() -> None:
-    registry: Registry[object] = Registry("retriever")
-    registry.add("mine", dict)
-    assert registry.get("mine") is dict
-    assert registry.names()[0] == "mine"
-
-
 def test_an_unknown_name_is_an_error_with_the_nearest() -> None:
     registry: Registry[object] = Registry("retriever")
     registry.add("bm25", dict)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Any
 
 import pytest
+from tests.corpora import documents
 
 from suffice.errors import InputError
 from suffice.retrieval.builtin import hybrid_spread
@@ -20,15 +20,7 @@ from suffice.retrieval.soft_filter import (
 )
 from suffice.types import Condition, Document, Extraction, Filter, Hit
 
-NEWSROOM = (
-    Document("verge-1", "The trial of the exchange, the trial of the founder", source="The Verge",
-             published_at=date(2023, 10, 4)),
-    Document("verge-2", ("The trial and the founder of " "the exchange"), source="The Verge", published_at=date(2023, 10, 5)),
-    Document("verge-3", "The founder went to trial", source="The Verge", published_at=date(2023, 10, 6)),
-    Document("fortune", "A verdict in the trial", source="Fortune", published_at=date(2023, 11, 3)),
-    Document("nobody", "The trial of the founder, by an unknown hand"),
-    Document("other", ("The trial of the founder of the exchange and " "its trial"), source="Wired", published_at=date(2023, 10, 4)),
-)  # fmt: skip
+NEWSROOM = documents("soft_filter")  # fmt: skip
 STORE = MemoryStore(NEWSROOM)
 VOCABULARY = Vocabulary.of_store(STORE)
 QUESTION = "What did The Verge and Fortune say of the trial of the founder of the exchange?"

@@ -5,7 +5,6 @@ difference is what counts.
 from __future__ import annotations
 
 import random
-from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -18,27 +17,14 @@ from robustness.attack_eval import (
     retrieved_hits,
 )
 from robustness.attacks import ATTACKS, PLACES, STUFFED
+from tests.corpora import documents
 
 from suffice.datasets.gold import Gold
 from suffice.evaluation.searching import RetrievedQuestion
 from suffice.types import Document, Evidence, Hit, Question
 
 QUESTION = "Who taught Ada Lovelace before Charles Babbage met her in London?"
-HELD = [
-    Document(
-        "ada",
-        "Ada Lovelace was born in 1815. She wrote of engines. Her mother taught her.",
-        "Ada Lovelace",
-    ),
-    Document(
-        "babbage",
-        "Charles Babbage made engines. He lived in London. He died there.",
-        "Charles Babbage",
-    ),
-    Document(
-        "byron", "Lord Byron was a poet. He left England in 1816. He died in Greece.", "Lord Byron"
-    ),
-]
+HELD = list(documents("untrusted_text"))
 POOL = [
     *HELD,
     Document("names", "London lies on the Thames.", "The Thames"),
@@ -55,10 +41,6 @@ def case() -> RetrievedQuestion:
     return RetrievedQuestion(
         question, gold, Evidence(question, hits, {one.doc_id: one for one in HELD})
     )
-
-
-def test_no_two_attacks_are_called_the_same():
-    assert len({one.name for one in ATTACKS}) == len(ATTACKS)
 
 
 def test_a_claim_has_no_word_of_the_question(case):
@@ -93,25 +75,6 @@ def test_neutral_text_is_as_long_as_the_attack_and_in_the_same_place(place, case
         for text in (stuffed, neutral)
     ]
     assert lengths[0] == lengths[1]
-
-
-def test_neutral_text_names_nothing_that_the_question_names(case):
-    text = neutral_text(case, POOL, random.Random(2))(500)
-    assert len(text) == 500
-    assert not any(name in text for name in ("Ada", "Lovelace", "Babbage", "London"))
-
-
-def test_the_same_chance_makes_the_same_attack(case):
-    def made() -> list[object]:
-        rng = random.Random("a")
-        return [
-            one.pair(QUESTION, retrieved_hits(case), rng, neutral_text(case, POOL, rng))
-            for one in ATTACKS
-            if "NaN" not in one.name
-        ]
-
-    first = deepcopy(made())
-    assert first == made()
 
 
 def test_what_counts_is_how_many_more_are_answered_than_with_neutral_text():

@@ -227,23 +227,6 @@ def test_the_real_file_has_the_counts_of_the_paper(real):
     datasets.check_gold(found)
 
 
-def test_titles_with_commas_stay_whole_in_the_real_file(real):
-    titles = {document.doc_id: document.title for document in real.documents()}
-    assert titles["Lincoln,_Nebraska"] == "Lincoln, Nebraska"
-    assert titles["List_of_mayors_of_Utica,_New_York"] == "List of mayors of Utica, New York"
-    assert {
-        "Oyster_Bay_(town),_New_York",
-        "Dr._Quinn,_Medicine_Woman",
-        "Nike,_Inc.",
-        "Nier:_Automata",
-    } <= set(titles)
-    assert not [
-        title
-        for title in titles
-        if "wikipedia.org" in title or title.endswith(",") or "#" in title or "%" in title
-    ]
-
-
 def test_the_links_left_out_of_the_real_file_are_those_of_the_decision_note(real):
     sizes = {question.gold.question_id: question.gold.hops for question in real.questions()}
     assert {key: sizes[key] for key in ("88", "179", "495", "644", "650")} == {

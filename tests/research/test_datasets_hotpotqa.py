@@ -94,14 +94,6 @@ def test_one_id_for_two_questions_is_an_error_that_names_both_lines(tmp_path, na
         list(datasets.load(name, path).questions())
 
 
-def test_a_title_twice_in_the_corpus_file_is_an_error(tmp_path):
-    path = written(
-        tmp_path, "c.json", [{"title": "Ada", "text": "a"}, {"title": "Ada", "text": "b"}]
-    )
-    with pytest.raises(InputError, match="document id 'Ada' is already used on line 2"):
-        list(datasets.load("2wikimultihopqa", corpus=path).documents())
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -139,14 +131,3 @@ def test_a_bad_context_is_an_error(tmp_path, context):
                 "hotpotqa", written(tmp_path, "q.json", [ada(context=context)])
             ).documents()
         )
-
-
-def test_gold_outside_the_corpus_file_is_found(tmp_path):
-    corpus = written(tmp_path, "c.json", {"Ada": ["Ada wrote."]})
-    found = datasets.describe(
-        datasets.load("hotpotqa", questions=written(tmp_path, "q.json", [ada()]), corpus=corpus)
-    )
-    with pytest.raises(
-        InputError, match="question 'h1' needs document 'De Morgan', which is not in the corpus"
-    ):
-        datasets.check_gold(found)

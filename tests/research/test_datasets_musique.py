@@ -92,8 +92,3 @@ def test_a_question_without_supporting_paragraphs_is_an_error(tmp_path, paragrap
                 "musique", written(tmp_path, "q.json", [messi(paragraphs=paragraphs)])
             ).questions()
         )
-
-
-def test_the_same_question_twice_is_an_error_in_musique(tmp_path):
-    with pytest.raises(InputError, match="question id '3hop1__1_2' is already used"):
-        list(datasets.load("musique", written(tmp_path, "q.json", [messi(), messi()])).questions())

@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-from datetime import date
-
 import numpy as np
 import pytest
+from tests.corpora import documents
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
 from suffice.evaluation.metrics import score
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.metadata import Vocabulary
-from suffice.types import Condition, Document, Filter, Hit, Question
+from suffice.types import Condition, Filter, Hit, Question
 from suffice_research.multi_meta_rag.fact_recall import FactIndex
 from suffice_research.multi_meta_rag.filter_quality import (
     empty_filters,
@@ -19,16 +18,7 @@ from suffice_research.multi_meta_rag.filter_quality import (
     published_filter,
 )
 
-ARTICLES = (
-    Document(
-        "trial",
-        "The trial began. “He lied”, they said.",
-        source="The Verge",
-        published_at=date(2023, 10, 4),
-    ),
-    Document("verdict", "The verdict came.", source="Fortune", published_at=date(2023, 11, 3)),
-    Document("rumour", "They say he fled."),
-)
+ARTICLES = documents("filter_quality")
 
 
 def example(name: str, *gold: str) -> GoldQuestion:

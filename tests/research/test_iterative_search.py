@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpora import documents
 
 from suffice.errors import InputError
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.search import TextSearch
-from suffice.types import Condition, Document, Filter
+from suffice.types import Condition, Filter
 from suffice_research.retrievers.iterative_search import IterativeSearch, best_sentence
 
-VILLAGE = [
-    Document(
-        "ada", "Ada liked horses. The tutor of Ada was Mary Somerville. Ada wrote notes.", "Ada"
-    ),
-    Document("mary", "Mary Somerville grew up beside the sea.", "Somerville", source="almanac"),
-    Document("tutor", "A tutor gives lessons.", "Lessons"),
-    Document("empty", "", "Ada"),
-]
+VILLAGE = list(documents("iterative_search"))
 
 
 @pytest.fixture(scope="module")

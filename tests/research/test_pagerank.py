@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.corpora import documents
 
 from suffice.errors import InputError
 from suffice.registry import RETRIEVERS
@@ -17,14 +18,7 @@ from suffice.retrieval.search import TextSearch
 from suffice.types import Document
 from suffice_research.retrievers.pagerank import PageRank
 
-VILLAGE = [
-    Document("ada", "Ada Lovelace was taught by Mary Somerville.", "Ada Lovelace"),
-    Document("mary", "Mary Somerville lived in Jedburgh.", "Mary Somerville"),
-    Document("jedburgh", "A town on a small water.", "Jedburgh"),
-    Document("soup", "Leeks and potatoes.", "Leek soup"),
-    Document("again", "Leek soup and Leek soup again.", "Leek soup"),
-    Document("nameless", "Nobody is named here."),
-]
+VILLAGE = list(documents("pagerank"))
 
 
 def walk(**options: Any) -> PageRank:
