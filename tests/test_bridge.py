@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.errors import DataError, InputError, NotReadyError
+from suffice.errors import DataError, NotReadyError
 from suffice.retrieval.bridge import (
     EXPANDED,
     INTO,
@@ -17,7 +17,6 @@ from suffice.retrieval.bridge import (
     SHIPPED,
     SHIPPED_UNTITLED,
     BridgeRetriever,
-    Ranker,
     RankerByTitles,
     TreeRanker,
     WeightedRanker,
@@ -70,31 +69,12 @@ def test_a_chain_of_three_is_followed(ranker: WeightedRanker | None) -> None:
     assert set(ids(hits)) == {"film", "vale", "corda"}
 
 
-def test_every_hit_says_who_found_it() -> None:
-    (hits,) = made(*CHAIN, depth=1).search(
-        ["When did the woman who raised the director of The Silent Tide die?"], k=3
-    )
-    found = {hit.doc_id: {part.name for part in hit.parts} for hit in hits}
-    assert "named" in found["film"]
-    assert "link" in found["vale"]
-
-
 def test_links_do_not_lead_past_a_filter() -> None:
     only = Filter((Condition("source", "$in", ("BBC",)),))
     (hits,) = made(*CHAIN).search(
         ["Who raised the director of The Silent Tide?"], k=5, filters=[only]
     )
     assert set(ids(hits)) == {"film", "corda"}
-
-
-def test_together_or_alone_questions_find_the_same() -> None:
-    found = made(*CHAIN)
-    questions = ["Who directed The Silent Tide?", "When did Ann Corda die?", ""]
-    together = found.search(questions, k=4)
-    assert [ids(hits) for hits in together] == [
-        ids(found.search([one], k=4)[0]) for one in questions
-    ]
-    assert together[2] == ()
 
 
 def test_looks_at_the_store_are_few() -> None:
@@ -170,15 +150,6 @@ def test_documents_that_are_gone_are_not_found() -> None:
     assert "vale" not in ids(hits)
 
 
-def test_an_empty_store_finds_nothing() -> None:
-    assert bridge(MemoryStore(), encoder=ENCODER).search(["Who?"], k=3) == [()]
-
-
-def test_a_wrong_k_is_refused() -> None:
-    with pytest.raises(InputError):
-        made(*CHAIN).search(["Who?"], k=0)
-
-
 def rows(**values: float) -> np.ndarray:
     made = np.zeros((1, len(FEATURES)), np.float32)
     for name, value in values.items():
@@ -197,11 +168,6 @@ def test_each_question_has_the_ranker_of_its_candidates() -> None:
     titled, untitled = ranker.p(both).tolist()
     assert titled > untitled
     assert ranker.p(both[:0]).shape == (0,)
-
-
-def test_both_are_rankers(shipped: TreeRanker) -> None:
-    assert isinstance(shipped, Ranker)
-    assert isinstance(WeightedRanker(), Ranker)
 
 
 def test_a_document_that_is_named_and_covers_the_question_comes_before_one_that_does_neither(
@@ -256,10 +222,6 @@ def test_damage_is_told(shipped: TreeRanker, tmp_path: Path) -> None:
     with pytest.raises(NotReadyError) as caught:
         TreeRanker.load(tmp_path / "nowhere")
     assert "suffice fit --bridge" in str(caught.value.hint)
-
-
-def test_the_shipped_one_is_small() -> None:
-    assert sum(one.stat().st_size for one in SHIPPED.iterdir()) < 2_000_000
 
 
 QUARRY = (

@@ -8,18 +8,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.corpora import documents
 
 from suffice.retrieval.candidate_pool import (
     COLUMN,
     FEATURES,
     MAX_CHARS,
-    TITLED_FEATURES,
     CandidatePool,
-    _count,
-    _pad,
     question_terms,
 )
 from suffice.retrieval.metadata import Vocabulary
@@ -89,12 +84,6 @@ def test_releasing_brings_the_start_back() -> None:
     np.testing.assert_allclose(pool.features(), start, atol=1e-6)
 
 
-def test_a_document_joins_once() -> None:
-    pool = pool_of(QUESTION)
-    pool.join(DOCUMENTS, {})
-    assert len(pool) == len(DOCUMENTS)
-
-
 def test_metadata_that_the_question_names_counts_until_it_is_held() -> None:
     news = (
         Document("a", "Ada won.", source="The Verge"),
@@ -133,32 +122,6 @@ def test_documents_without_title_or_text_and_of_any_length_are_candidates() -> N
     assert max(len(text) for text in pool._texts) <= MAX_CHARS + 2
 
 
-@given(st.text(st.characters() | st.sampled_from("aB é–—‘’“”…ßK\u0130\xa0\ud800.-'\n\0")))
-def test_a_text_is_padded_as_its_words_would_be_one_by_one(text: str) -> None:
-    kept = (
-        one if one.isalnum() or (ord(one) > 127 and one not in "–—‘’“”…") else " " for one in text
-    )
-    words = "".join(kept).casefold().split()
-    assert _pad(text) == f" {' '.join(words)} "
-
-
-@given(
-    st.lists(st.text("ab 5").map(_pad), min_size=1), st.sampled_from([" ab", " 5 ", " a ", " b"])
-)
-def test_words_are_counted_in_all_texts_as_in_each(texts: list[str], pattern: str) -> None:
-    assert _count(texts, [pattern])[:, 0].tolist() == [text.count(pattern) for text in texts]
-
-
-def test_shares_stay_between_zero_and_one() -> None:
-    pool = pool_of(QUESTION)
-    pool.hold(0)
-    counts = {"namesakes", "question_words", "question_names", "held", "bridges"}
-    shares = [at for name, at in COLUMN.items() if name not in counts and name != "dense"]
-    rows = pool.features()[:, shares]
-    assert rows.min() >= 0
-    assert rows.max() <= 1 + 1e-6
-
-
 def test_a_held_document_asks_for_what_it_does_not_say() -> None:
     pool = pool_of(QUESTION)
     asked = pool.next_query(pool.at["film"])
@@ -172,14 +135,6 @@ def test_without_names_the_rarest_words_are_asked() -> None:
     pool = pool_of(QUESTION, plain)
     asked = pool.next_query(pool.at["plain"]).split()
     assert {"lighthouse", "oil", "drums"} <= set(asked)
-
-
-@pytest.mark.parametrize("text", ["", "   ", "\n\n", "the of and", "\ud800", "?" * 9000])
-def test_a_document_that_says_nothing_asks_nothing(text: str) -> None:
-    pool = pool_of(QUESTION, Document("odd", text), *DOCUMENTS)
-    assert pool.next_query(pool.at["odd"]) == ""
-    pool.hold(pool.at["odd"])
-    assert np.isfinite(pool.features()).all()
 
 
 def test_what_was_asked_counts_by_its_best_rank_until_it_is_released() -> None:
@@ -214,24 +169,12 @@ def plain_pool(question: str) -> CandidatePool:
     return pool
 
 
-def test_titled_candidates_know_nothing_of_what_stands_in_for_titles() -> None:
-    pool = pool_of(QUESTION)
-    assert pool.titled
-    assert not pool.features()[:, len(TITLED_FEATURES) :].any()
-
-
 def test_both_searches_together_rank_as_hybrid_does() -> None:
     pool = plain_pool(QUESTION)
     assert not pool.titled
     fused = {one: value(pool, one, "fused") for one in ("film", "tide", "ann")}
     assert fused == {"film": 1.0, "tide": pytest.approx(0.3 / 0.7), "ann": 0.0}
     assert [value(pool, one, "fused_rank") for one in fused] == [1.0, 0.5, 0.0]
-
-
-def test_neighbouring_words_of_the_question_count_as_pairs() -> None:
-    pool = plain_pool("Is the rise of the sea a tide?")
-    assert value(pool, "tide", "pairs") > value(pool, "film", "pairs") == 0
-    assert value(pool, "tide", "sentence") > value(pool, "roe", "sentence")
 
 
 def test_without_a_title_the_subject_stands_in() -> None:

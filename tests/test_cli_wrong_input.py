@@ -215,16 +215,6 @@ def test_a_file_that_is_read_twice_cannot_be_a_pipe(tmp_path: Path) -> None:
     assert "labels is a pipe, expected a file" in result.output
 
 
-def test_a_passage_with_the_id_of_another_is_named(tmp_path: Path) -> None:
-    passages = [{**one, "doc_id": "page"} for one in DOCUMENTS]
-    (tmp_path / "hits.json").write_text(json.dumps([*passages, passages[0]]), encoding="utf-8")
-    words = ("check", "Where is Mara?", "--preset", "fast", "--hits", tmp_path / "hits.json")
-    note = "Not read: 1 hit with the id of an earlier hit and another text, the first 'page'"
-    assert note in suffice(*words).output
-    (tmp_path / "hits.json").write_text(json.dumps(["One.", "Two.", "Two."]), encoding="utf-8")
-    assert "Not read" not in suffice(*words).output
-
-
 def test_a_blank_question_in_a_batch_is_not_judged() -> None:
     lines = "".join(json.dumps({"question": one, "hits": ["Ada."]}) + "\n" for one in ("Who?", " "))
     stopped = suffice("check", "--batch", "-", "--preset", "fast", given=lines)

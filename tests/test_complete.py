@@ -47,13 +47,6 @@ def test_one_call_holds_what_is_needed_and_no_more(village: Path, gate: Gate) ->
     assert found.trace.question.text == QUESTION
 
 
-@pytest.mark.parametrize("retriever", ["bm25", "hybrid", "rrf", "ppr", "iterative"])
-def test_any_retriever_can_be_expanded(village: Path, gate: Gate, retriever: str) -> None:
-    with Library.open(village) as lib:
-        found = lib.complete(QUESTION, gate, retriever=retriever, k=5)
-    assert {"somerville", "wallace"} <= {hit.doc_id for hit in found.hits}
-
-
 def test_k_and_the_limits_bound_it(village: Path, gate: Gate) -> None:
     with Library.open(village) as lib:
         assert lib.complete(QUESTION, gate, k=1).stopped is StopReason.DOCUMENTS
@@ -77,12 +70,6 @@ def test_a_question_that_nothing_matches_is_abstained_from(village: Path, gate: 
     with Library.open(village) as lib:
         found = lib.complete("", gate)
     assert (found.hits, found.verdict.action) == ((), Action.ABSTAIN)
-
-
-def test_a_library_without_vectors_is_searched_by_words(tmp_path: Path, gate: Gate) -> None:
-    with Library.build(tmp_path / "plain", VILLAGE, encoder=None) as lib:
-        found = lib.complete(QUESTION, gate)
-    assert {"somerville", "wallace"} <= {hit.doc_id for hit in found.hits}
 
 
 def test_names_are_kept_beside_the_links_and_follow_the_documents(
@@ -181,14 +168,6 @@ def test_a_soft_filter_hides_nothing_that_is_needed(archive: Path, gate: Gate) -
         nothing = lib.complete(QUESTION, gate, filter={})
     assert {"somerville", "wallace"} <= {hit.doc_id for hit in found.hits}
     assert [hit.doc_id for hit in nothing.hits] == ["somerville", "wallace"]
-
-
-def test_a_wrong_filter_says_what_to_write(archive: Path, gate: Gate) -> None:
-    with Library.open(archive) as lib:
-        with pytest.raises(InputError, match="filter is 'none'"):
-            lib.complete(QUESTION, gate, filter="none")  # type: ignore[arg-type]
-        with pytest.raises(InputError, match="sauce"):
-            lib.complete(QUESTION, gate, filter={"sauce": "Parish"})
 
 
 def test_the_command_filters_too(archive: Path) -> None:

@@ -41,12 +41,6 @@ def test_meaning_without_shared_words_is_near(encoder: WordLlamaEncoder) -> None
     assert question @ doctor > question @ soup + 0.1
 
 
-def test_a_text_has_the_same_vector_in_every_batch(encoder: WordLlamaEncoder) -> None:
-    alone = encoder.encode(["Mary Somerville wrote about astronomy"])
-    crowd = encoder.encode(["soup " * 500, "Mary Somerville wrote about astronomy", ""])
-    np.testing.assert_allclose(alone[0], crowd[1], atol=1e-6)
-
-
 def test_vectors_equal_wordllamas_own(encoder: WordLlamaEncoder) -> None:
     import wordllama
 
@@ -104,12 +98,6 @@ def test_filters_stay_with_their_questions_when_an_empty_one_falls_away(
         ["", "a physician", "a physician"], k=3, filters=[menu, menu, None]
     )
     assert [[hit.doc_id for hit in hits][:1] for hits in found] == [[], ["soup"], ["doctor"]]
-
-
-@pytest.mark.parametrize("k", [0, -5])
-def test_dense_search_checks_k(store: MemoryStore, encoder: WordLlamaEncoder, k: int) -> None:
-    with pytest.raises(InputError, match="k is"):
-        VectorSearch(store, encoder).search(["a"], k=k)
 
 
 class Gives:

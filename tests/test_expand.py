@@ -125,11 +125,6 @@ def test_each_next_query_is_searched_once() -> None:
     assert found.trace.steps[1].question == "William born"
 
 
-def test_one_document_can_be_enough() -> None:
-    found = completed(["ada", "mary"], Counts("ada"))
-    assert (ids(found), len(found.trace.steps)) == (["ada"], 1)
-
-
 def test_superfluous_documents_are_dropped() -> None:
     found = completed(["soup", "ada", "mary"], Counts("ada", "mary"), follow=None)
     assert ids(found) == ["ada", "mary"]
@@ -311,13 +306,6 @@ def test_a_page_with_a_hundred_thousand_links_costs_a_few_checks() -> None:
     assert found.checks < 20
 
 
-def test_circular_links_end() -> None:
-    found = completed(
-        ["ada"], Counts("ada", "x"), follow=lambda some: [("ada", "mary", one) for one in some]
-    )
-    assert found.stopped is StopReason.NOTHING
-
-
 def test_no_hits_give_a_completion() -> None:
     found = completed([], Counts("ada"))
     assert (found.hits, found.stopped, found.verdict.action) == (
@@ -339,11 +327,6 @@ def test_a_link_must_gain_more_than_the_next_of_the_ranking() -> None:
     ]
 
 
-def test_a_deleted_document_is_a_hit_without_a_text() -> None:
-    found = completed(["ada", "burnt"], Counts("ada", "burnt"))
-    assert ids(found) == ["ada", "burnt"]
-
-
 def test_texts_reach_the_search_only_through_the_gate() -> None:
     lists = Lists({QUESTION: ["ada", "mary"]})
     expand([QUESTION], lists, Counts("ada", "mary", "william"), lookup, follow=follow)
@@ -356,8 +339,3 @@ def test_texts_reach_the_search_only_through_the_gate() -> None:
 def test_an_invalid_budget_is_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f"budget: {next(iter(wrong))}"):
         ExpansionBudget(**wrong)
-
-
-def test_seconds_need_a_clock() -> None:
-    with pytest.raises(InputError, match="clock"):
-        completed(["ada"], Counts("ada"), budget=ExpansionBudget(seconds=1))

@@ -237,12 +237,6 @@ def test_a_title_inside_a_longer_named_title_is_not_named(words: WordTable) -> N
     assert [hit(both, at)["named"] for at in (0, 1)] == [1, 1]
 
 
-def test_names_shared_with_a_named_hit_are_counted(words: WordTable) -> None:
-    found = reading(words, FILM, MAKER)
-    assert hit(found, 1)["shares_named"] >= 1  # Olga Marin
-    assert hit(found, 1)["shares_any"] >= hit(found, 1)["shares_named"]
-
-
 def test_numbers_of_the_question_are_looked_for(words: WordTable) -> None:
     found = reading(words, FILM, OTHER, question="Which film of 1972 or 1999 was shot in Latvia?")
     assert (hit(found, 0)["numbers"], hit(found, 1)["numbers"]) == (0.5, 0)
@@ -351,19 +345,6 @@ def test_only_the_beginning_of_a_long_text_is_read(words: WordTable) -> None:
     )
     np.testing.assert_array_equal(found.hits, longer.hits)
     np.testing.assert_array_equal(found.figures, longer.figures)
-
-
-def test_many_hits_cost_no_more_than_their_number(words: WordTable) -> None:
-    def seconds(count: int) -> float:
-        hits = [
-            (f"Title Number {at}", f"Text of the hit {at} by Ivan Petrov. " * 10)
-            for at in range(count)
-        ]
-        start = time.process_time()
-        reading(words, *hits)
-        return time.process_time() - start
-
-    assert min(seconds(1_600) for _ in range(3)) < 12 * min(seconds(400) for _ in range(3))
 
 
 def test_text_that_imitates_what_we_write_is_just_text(words: WordTable) -> None:

@@ -6,12 +6,9 @@ artefact and endpoint.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,21 +17,18 @@ pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 pytest.importorskip("mcp", reason="pip install 'suffice[mcp]'")
 
 from hypothesis import HealthCheck, given, settings
-from robustness import fuzz, http_targets
+from robustness import http_targets
 from robustness.fuzz import (
     PATIENCE_S,
-    FuzzResult,
     read_once,
     regression_cases,
     run_inputs,
     targets,
     watchdog,
 )
-from robustness.mutations import Input, Seed, mutate
+from robustness.mutations import Input
 from robustness.strategies import similar_inputs
 from robustness.targets import OpenTarget, Target
-
-from suffice.storage import package_versions, sha256_of
 
 TARGETS = targets()
 CASES = {f"{path.parent.name}/{path.name}": (name, case) for name, case, path in regression_cases()}
@@ -118,62 +112,3 @@ def test_inputs_of_the_right_shape_are_accepted_or_refused(
 
     with watchdog():
         holds()
-
-
-# ---- the engine itself
-
-
-def test_the_same_number_gives_the_same_input() -> None:
-    seeds = (Seed("a", b'{"a": [1, {"b": "c"}]}'), Seed("b", b"q1 Q0 d1 1 2.0 x\n"))
-    first = [mutate(seeds, f"x/{at}") for at in range(500)]
-    assert first == [mutate(seeds, f"x/{at}") for at in range(500)]
-    assert len({one.content for one in first}) > 250
-    assert {one.part for one in first} == {"a", "b"}
-
-
-@pytest.mark.parametrize(
-    ("read", "finding"),
-    [
-        (lambda given: dict[str, int]()["lost"], "KeyError: 'lost'"),
-        (lambda given: warnings.warn("careful", stacklevel=1), "UserWarning: careful"),
-        (lambda given: 1 / 0, "ZeroDivisionError: division by zero"),
-    ],
-)
-def test_whatever_else_comes_out_is_a_finding(read: object, finding: str, tmp_path: Path) -> None:
-    with watchdog():
-        found = run_inputs(TARGETS["frames"], OpenTarget((Seed("a", b"{}"),), read), 0, 3)  # type: ignore[arg-type]
-    assert found.other == 3
-    assert finding in found.findings[0]
-
-
-def test_whoever_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("robustness.fuzz.PATIENCE_S", 0.05)
-
-    def endless(given: Input) -> bool:
-        while True:
-            pass
-
-    with watchdog():
-        assert "HangError: more than" in read_once(OpenTarget((), endless), Input("a", b""))
-
-
-def test_a_piece_counts_until_something_that_read_it_has_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read, calls = tmp_path / "reader.py", list[str]()
-    read.write_text("1", encoding="utf-8")
-
-    def fake_run(*arguments: str) -> dict[str, Any]:
-        calls.append(" ".join(arguments))
-        ran = {"packages": package_versions(), "files": {"reader.py": sha256_of(read)}}
-        return {"found": asdict(FuzzResult("frames", inputs=10, refused=10)), "ran": ran}
-
-    monkeypatch.setattr(fuzz, "run_in_subprocess", fake_run)
-    monkeypatch.setattr(fuzz, "ROOT", tmp_path)
-    monkeypatch.setattr(fuzz, "CACHE", tmp_path / "kept")
-    assert [fuzz.fuzz_target("frames", 10).refused for _ in range(3)] == [10, 10, 10]
-    assert calls == ["robustness.fuzz frames 0 10"]
-    read.write_text("2", encoding="utf-8")
-    fuzz._hash.cache_clear()
-    fuzz.fuzz_target("frames", 10)
-    assert len(calls) == 2

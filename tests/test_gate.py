@@ -56,16 +56,6 @@ def test_a_verdict_says_what_when_and_why() -> None:
     assert 0 < len(verdict.reasons) <= 5  # four, and one about the action
 
 
-def test_a_passage_with_the_id_of_another_adds_a_note_and_changes_no_number() -> None:
-    example = fresh()[0]
-    first, *rest = shown(example)
-    lists = [[first, {**first, "text": text}, *rest] for text in (first["text"], "Another.")]
-    same, other = small_gate().check_batch([(example.question, one) for one in lists])
-    assert (same.notes, len(other.notes)) == ((), 1)
-    assert "Not read: 1 hit with the id of an earlier hit" in other.notes[0]
-    assert replace(other, notes=()) == same
-
-
 def test_an_action_out_of_the_usual_order_says_why() -> None:
     """A gate that expands from 0.1 on, if p rises as usual; here it expects more, or less."""
     gate = small_gate()

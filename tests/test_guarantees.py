@@ -5,7 +5,6 @@ measured.
 from __future__ import annotations
 
 import ast
-import subprocess
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -100,47 +99,3 @@ def test_figures_come_back_as_they_were_stored_and_the_page_says_what_was_kept(
     ) in page
     assert "Failed or missed its requirement: What grows over 60 minutes." in page
     assert "commit abc" in page
-
-
-def test_who_tried_fewer_than_required_claims_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(results, "FOLDER", tmp_path)
-    monkeypatch.setattr(
-        "docs.generators.guarantees.load_figures", lambda part: results.load_figures(part, tmp_path)
-    )
-    few = ResultTable(
-        "Texts and grammars",
-        "Required: of 200,000 none.",
-        ("target", "inputs"),
-        (("filter", "9"),),
-        kept=None,
-    )
-    save_figures(
-        "fuzz", StoredFigures.now("fuzz", [few], [], quick=False, start=RunStart(0.0, "abc"))
-    )
-    lines = [line for line in guarantees().splitlines() if "a full run of 1970-01-01" in line]
-    assert lines
-    assert all(line.endswith("not shown: fewer were tried than required") for line in lines)
-
-
-def test_a_run_is_of_its_commit_though_another_has_stored_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def git(*words: str) -> str:
-        named = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *words]
-        return subprocess.run(named, check=True, capture_output=True, text=True).stdout.strip()
-
-    folder, code = tmp_path / "robustness" / "figures", tmp_path / "code.py"
-    folder.mkdir(parents=True)
-    for path in (folder / "soak.json", code):
-        path.write_text("{}")
-    git("init", "-q")
-    git("add", ".")
-    git("commit", "-qm", "all")
-    monkeypatch.setattr(results, "FOLDER", folder)
-    head = git("rev-parse", "--short=12", "HEAD")
-    (folder / "soak.json").write_text("[]")
-    assert RunStart.now().commit == head
-    code.write_text("[]")
-    assert RunStart.now().commit == head + "+"

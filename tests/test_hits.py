@@ -152,17 +152,6 @@ def test_duplicates_are_folded_into_the_first() -> None:
     assert "c" not in taken.stands_for("b")
 
 
-def test_hits_without_texts_are_not_duplicates_of_each_other() -> None:
-    assert (
-        len(normalize_hits(ASKED, [Hit("a"), Hit("b"), {"id": "c", "title": "Ada"}]).evidence.hits)
-        == 3
-    )
-
-
-def test_no_hits_are_ordinary() -> None:
-    assert normalize_hits(ASKED, []).evidence.hits == ()
-
-
 def test_only_the_first_k_are_looked_at() -> None:
     endless = (f"text {number}" for number in count())
     assert len(normalize_hits(ASKED, endless, k=4).evidence.hits) == 4
@@ -192,13 +181,6 @@ def test_odd_metadata_is_left_out() -> None:
     )
     assert one({"text": "Ada.", "published_at": datetime(2023, 10, 7, 12)})[0].published_at == date(
         2023, 10, 7
-    )
-
-
-def test_an_odd_id_or_score_inside_metadata_is_left_out() -> None:
-    assert one(LangChainDocument("Ada.", {"score": "high", "id": 1.5}))[1].score is None
-    assert (
-        one({"text": "Ada.", "metadata": {"score": "high", "text": "not this"}})[0].text == "Ada."
     )
 
 

@@ -48,32 +48,6 @@ def test_a_library_finds_by_words_and_by_meaning(built: Path) -> None:
         assert lib.get(["byron", "nobody"]) == [VILLAGE[2], None]
 
 
-def test_several_questions_give_several_results(built: Path) -> None:
-    with Library.open(built) as lib:
-        one, other = lib.search_batch(["engine", "poet"], k=1, retriever="bm25")
-        assert (one[0].doc_id, other[0].doc_id) == ("babbage", "byron")
-        assert lib.search_batch([], k=3) == []
-
-
-def test_every_named_retriever_runs_on_a_library(built: Path) -> None:
-    with Library.open(built) as lib:
-        for name in (
-            "tfidf",
-            "metadata-tfidf",
-            "graph",
-            "hybrid-metagraph",
-            "tfidf-char",
-            "hybrid-title",
-            "bm25",
-            "hybrid",
-        ):
-            found = {
-                hit.doc_id
-                for hit in lib.search("the engine of Charles Babbage", retriever=name, k=2)
-            }
-            assert "babbage" in found, name
-
-
 def test_a_retriever_takes_its_own_options(built: Path) -> None:
     with Library.open(built) as lib:
         assert lib.search("engine", retriever="bm25", k1=0.5, k=1)[0].doc_id == "babbage"
@@ -117,14 +91,6 @@ def test_hits_of_a_search_have_their_texts_and_the_gate_reads_them(built: Path) 
         assert gate.check(question, hits) == gate.check(question, hits, documents=documents)
         (quick,) = lib.search_batch([question], k=1, matched=False)
         assert quick[0].document == documents["babbage"]
-
-
-def test_building_again_adds_and_replaces(plain: Path) -> None:
-    with Library.build(
-        plain, [Document("ada", "new text"), Document("more", "more text")], encoder=None
-    ) as lib:
-        assert len(lib) == len(VILLAGE) + 1
-        assert lib.get(["ada"]) == [Document("ada", "new text")]
 
 
 def test_vectors_are_of_the_encoder_that_the_manifest_names(built: Path) -> None:
@@ -224,14 +190,6 @@ def test_damaged_links_are_found_again(plain: Path) -> None:
         assert lib.links().ids == tuple(one.doc_id for one in VILLAGE)
 
 
-def test_progress_reports_documents_and_links(tmp_path: Path) -> None:
-    progress_seen: list[tuple[str, int, int | None]] = []
-    Library.build(
-        tmp_path / "lib", VILLAGE, encoder=None, progress=lambda *what: progress_seen.append(what)
-    ).close()
-    assert progress_seen == [("documents", 6, None), ("links", 6, 6)]
-
-
 def test_an_encoder_of_a_plug_in_is_found_by_name(tmp_path: Path) -> None:
     class Lengths:
         name, dimension = "lengths", 2
@@ -296,25 +254,12 @@ def test_manifests_of_another_kind_version_or_shape_are_refused(plain: Path) -> 
         assert caught.value.hint.endswith("in a new folder: suffice build FOLDER --out NEW_FOLDER")
 
 
-@pytest.mark.parametrize("k", [0, -1, 1.5, True])
-def test_a_wrong_k_is_refused(plain: Path, k: int) -> None:
-    with Library.open(plain) as lib, pytest.raises(InputError, match="k is"):
-        lib.search("engine", k=k)
-
-
 def test_strange_questions_have_answers(built: Path) -> None:
     with Library.open(built) as lib:
         assert lib.search("") == ()
         assert lib.search("engine " * 15_000, k=3) == lib.search("engine", k=3)
         assert lib.search("القاهرة", k=1)[0].doc_id == "arabic"
         assert len(lib.search("engine", k=10**9)) == len(VILLAGE)
-
-
-def test_a_closed_library_says_so(plain: Path) -> None:
-    lib = Library.open(plain)
-    lib.close()
-    with pytest.raises(EngineError, match="closed"):
-        len(lib)
 
 
 def test_a_question_can_make_its_own_filter(built: Path) -> None:

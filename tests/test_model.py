@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from sklearn.ensemble import (
     ExtraTreesClassifier,
-    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
 )
 
@@ -80,10 +79,6 @@ def given(
         for at, ((title, text), score) in named
     ]
     return normalize_hits(question, hits)
-
-
-def batch_of(words: WordTable, *hits: NormalizedHits) -> FeatureBatch:
-    return featurize(hits, [parse_question(one.question, words) for one in hits], words)
 
 
 def log_odds(model: GateModel, batch: FeatureBatch) -> np.ndarray:
@@ -170,18 +165,6 @@ def test_one_by_one_and_all_at_once_are_the_same(village: Village, model: GateMo
     together = log_odds(model, first(village.batch, 8))
     alone = [log_odds(model, village.batch.select([at]))[0] for at in range(8)]
     assert together == pytest.approx(alone, abs=1e-5)
-
-
-def test_no_question_no_hit_and_many_hits_are_ordinary(
-    village: Village, model: GateModel, saved: Path
-) -> None:
-    loaded, question = GateModel.load(saved, village.words), "Who is the mother of Ada?"
-    none = given(question, [], [])
-    many = given(question, [("Ada", f"Ada was a village {at}.") for at in range(40)], [None] * 40)
-    for one in (model, loaded):
-        assert log_odds(one, batch_of(village.words)).shape == (0,)
-        assert np.isfinite(log_odds(one, batch_of(village.words, none, many))).all()
-        assert len(one.describe(batch_of(village.words, none)).p_absent) == 1
 
 
 def test_what_is_loaded_says_the_same(village: Village, model: GateModel, saved: Path) -> None:
@@ -285,13 +268,6 @@ def test_too_few_or_unfitting_labels_are_told(village: Village) -> None:
         GateModel(words).describe(batch)
 
 
-def test_a_few_dozen_questions_are_enough_to_fit(village: Village) -> None:
-    small = GateModel(village.words).fit(first(village.batch, 24), village.labels[:24])
-    odds = log_odds(small, village.batch.select(range(24, len(village.labels))))
-    complete = np.array([one.complete for one in village.labels[24:]])
-    assert odds[complete].mean() > odds[~complete].mean()
-
-
 @pytest.mark.parametrize(
     "kind",
     [
@@ -311,14 +287,6 @@ def test_rows_right_at_a_threshold_fall_to_the_same_side_as_in_scikit_learn(kind
     assert trees.p(points[:0]).shape == (0,)
     with pytest.raises(DataError, match="expected 'rows' of 7 columns"):
         OnnxTrees(trees_to_onnx(kind, 6), columns=7)
-
-
-def test_only_two_class_tree_models_are_saved() -> None:
-    rows = np.arange(60, dtype=np.float32).reshape(-1, 1)
-    with pytest.raises(InputError, match="two classes"):
-        trees_to_onnx(ExtraTreesClassifier(3).fit(rows, np.arange(60) % 3), 1)
-    with pytest.raises(InputError, match="not a tree model that can be saved"):
-        trees_to_onnx(GradientBoostingClassifier(n_estimators=2).fit(rows, rows[:, 0] > 30), 1)
 
 
 def test_checking_imports_no_scikit_learn(saved: Path) -> None:

@@ -11,12 +11,10 @@ from tests.corpora import documents
 
 from suffice.errors import DataError, InputError
 from suffice.retrieval.name_links import (
-    MAX_ALIASES,
     MAX_MENTIONS,
     NameLinks,
     aliases,
     codes,
-    initials,
     name_links,
     subject,
     subject_names,
@@ -130,12 +128,6 @@ def test_rare_names_say_more() -> None:
     links = made(*documents)
     paris, rapson = links.numbers(["paris", "ralph rapson"]).tolist()
     assert links.rarity[rapson] > links.rarity[paris] >= 0
-
-
-def test_no_documents_no_names() -> None:
-    links = made()
-    assert [one.tolist() for one in links.question_names(["Who is Ada?"])] == [[]]
-    assert links.numbers(["ada"]).tolist() == [-1]
 
 
 def test_one_id_twice_is_refused() -> None:
@@ -263,25 +255,9 @@ def test_initials_count_only_where_the_text_uses_them() -> None:
     assert aliases("United States of America", "The country has fifty states.") == []
 
 
-def test_a_list_of_names_is_not_claimed_whole() -> None:
-    text = (
-        "Smith, "
-        + ", ".join(
-            f"{first} Smith" for first in "Ann Bob Carl Dora Emil Fred Gina Hans Ida Jon".split()
-        )
-        + " is a list."
-    )
-    assert len(aliases("Smith", text)) <= MAX_ALIASES
-
-
 @pytest.mark.parametrize("title", ["", "It", "(only this)", "   ", "東京", "\ud800", "a" * 10_000])
 def test_any_title_and_any_text_will_do(title: str) -> None:
     assert all(isinstance(one, str) and one for one in aliases(title, title * 3))
-
-
-def test_initials_skip_small_words() -> None:
-    assert initials("United States of America") == "usa"
-    assert initials("Paris") == ""
 
 
 @pytest.mark.parametrize(

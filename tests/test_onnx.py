@@ -78,19 +78,6 @@ def test_the_encoder_gives_unit_vectors_and_zeros_for_empty_texts(bge: Encoder) 
 
 
 @needs_models
-def test_a_text_has_the_same_vector_in_every_batch(bge: Encoder) -> None:
-    alone = bge.encode(["Mary Somerville wrote about astronomy"])[0]
-    crowd = bge.encode(
-        [
-            "soup",
-            "Mary Somerville wrote about astronomy",
-            "a longer text about something else entirely",
-        ]
-    )[1]
-    assert alone.tolist() == crowd.tolist()
-
-
-@needs_models
 def test_a_larger_batch_changes_little_and_mixes_nothing_up(bge: Encoder) -> None:
     texts = [
         "soup of the day",

@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +21,7 @@ from suffice.gate.reader import (
     JOINT_FILE,
     MAX_CHARS,
     MAX_HITS,
-    MAX_QUOTE,
     MAX_WINDOWS,
-    OVERLAP_TOKENS,
     PAIR_FILE,
     READER_KIND,
     READER_VERSION,
@@ -157,18 +154,6 @@ def test_a_long_text_is_read_in_windows_that_cover_all_of_it(reader: Reader) -> 
     assert (reading.unread, reading.notes) == (0, ())
 
 
-@pytest.mark.parametrize("length", [0, 1, 124, 125, 126, 226, 227, 5000])
-def test_windows_of_one_size_leave_no_token_out(length: int) -> None:
-    parts = reader_module._split(length, 125)
-    assert parts[0].start == 0
-    assert parts[-1].stop >= length
-    assert all(one.stop - two.start == OVERLAP_TOKENS for one, two in pairwise(parts))
-    sizes = [min(one.stop, length) - one.start for one in parts]
-    assert max(sizes) <= 125
-    assert max(sizes) - min(sizes) < len(parts)
-    assert len(parts) == 1 or len(parts) * (125 - OVERLAP_TOKENS) < length + 125  # none is idle
-
-
 def test_evidence_at_the_end_of_a_long_text_is_found(reader: Reader) -> None:
     behind = FILLER * 20 + TEXTS[1]
     reading = reader.read(QUESTION, TITLES, [TEXTS[0], behind, TEXTS[2]])
@@ -186,15 +171,6 @@ def test_windows_that_are_left_out_are_counted(
     some = reader.read(QUESTION, ["Harbour", "Pier"], long)
     assert (some.windows, some.windows + some.unread) == (4, every.windows)
     assert some.quotes[1] in TEXTS[1]  # the window that shares words with the question is read
-
-
-def test_the_first_window_of_each_hit_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader_module, "MAX_WINDOWS", 3)
-    windows = [reader_module._Window(hit, [at, 7], []) for hit in (0, 1) for at in (1, 2, 3)]
-    chosen = reader_module._choose_windows(windows, {3})
-    assert [(one.hit, one.ids[0]) for one in chosen] == [(0, 1), (0, 3), (1, 1)]
-    monkeypatch.setattr(reader_module, "MAX_WINDOWS", 6)
-    assert reader_module._choose_windows(windows, {3}) == windows
 
 
 def test_windows_are_spread_over_hits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,13 +383,6 @@ def test_a_quote_goes_from_one_end_of_a_sentence_to_the_next(
     start = text.index(word)
     end = start + 1 if word.startswith(".") else start + len(word)
     assert reader_module._sentence(text, start, end) == quote
-
-
-def test_a_sentence_without_end_is_quoted_in_part() -> None:
-    text = "and " * 1000
-    quote = reader_module._sentence(text, 2000, 2003)
-    assert MAX_QUOTE < len(quote) <= 2 * MAX_QUOTE + 3
-    assert quote in text
 
 
 def test_a_verdict_quotes_needed_hits_those_needed_most_first() -> None:

@@ -21,7 +21,7 @@ from suffice.retrieval.search import (
     SignalRetriever,
     TextSearch,
 )
-from suffice.types import Condition, Document, Filter, Hit, RetrieverScore
+from suffice.types import Document, Hit, RetrieverScore
 from suffice_research.retrievers.signals import Blend
 
 NAN = np.nan
@@ -133,14 +133,6 @@ def test_a_single_signal_keeps_its_scale() -> None:
     assert hit == Hit("a", 8.0, (RetrieverScore("text", 8.0),))
 
 
-def test_a_filter_is_a_mask_over_the_corpus() -> None:
-    retriever = SignalRetriever(CORPUS, [Fixed("x", 1, 2, 3, 4), Fixed("y", 4, 3, 2, 1)])
-    verge = Filter((Condition("source", "$in", ("The Verge",)),))
-    filtered, free = retriever.search(["q", "q"], k=4, filters=[verge, None])
-    assert [hit.doc_id for hit in filtered] == ["a"]
-    assert len(free) == 4
-
-
 def test_many_questions_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.retrieval.ranking.BLOCK_BYTES", 64)
     retriever = SignalRetriever(CORPUS, [Fixed("x", 1, 2, 3, 4), Fixed("y", 4, 3, 2, 1)])
@@ -170,12 +162,6 @@ def test_a_list_without_scores_counts_by_its_order() -> None:
     assert [hit.doc_id for hit in fusion.search(["q"], k=3)[0]] == ["a", "c", "b"]
 
 
-def test_no_questions_and_no_hits_are_fine() -> None:
-    fusion = ListFusion({"x": Listed(), "y": Listed()})
-    assert fusion.search([], k=3) == []
-    assert fusion.search(["q"], k=3) == [()]
-
-
 def test_a_blend_is_a_signal() -> None:
     blend = Blend([Fixed("text", 8, 4, 0, 0), Fixed("date", 0, 1, 2, 0)], weights=(0.6, 0.4))
     np.testing.assert_allclose(
@@ -200,18 +186,6 @@ def test_nothing_to_fuse_and_two_parts_of_one_name_are_refused() -> None:
         ListFusion({})
     with pytest.raises(InputError, match="one name"):
         SignalRetriever(CORPUS, [Fixed("x", 1, 1, 1, 1), Fixed("x", 1, 1, 1, 1)])
-
-
-@pytest.mark.parametrize("k", [0, -1])
-def test_k_is_checked_by_both(k: int) -> None:
-    for retriever in (
-        SignalRetriever(CORPUS, [Fixed("x", 1, 1, 1, 1)]),
-        ListFusion({"x": Listed()}),
-    ):
-        with pytest.raises(InputError, match="k is"):
-            retriever.search(["q"], k=k)
-    with pytest.raises(InputError, match="depth is"):
-        ListFusion({"x": Listed()}, depth=k)
 
 
 def test_the_weakest_hit_of_a_short_list_still_counts_more_than_no_hit() -> None:
@@ -256,21 +230,6 @@ def test_the_judge_puts_the_hits_in_a_new_order_and_signs_them() -> None:
     assert hits[0].score == 45
     assert [part.name for part in hits[0].parts] == ["bm25", "rerank"]
     assert nothing == ()
-
-
-def test_ties_keep_the_order_of_the_retriever() -> None:
-    (plain,) = TextSearch(STORE).search(["tutor"], k=3)
-    (hits,) = RerankRetriever(TextSearch(STORE), Says([1.0, 1.0, 1.0]), STORE).search(
-        ["tutor"], k=3
-    )
-    assert [hit.doc_id for hit in hits] == [hit.doc_id for hit in plain]
-
-
-def test_only_the_first_hits_are_judged() -> None:
-    (hits,) = RerankRetriever(TextSearch(STORE), PrefersLength(), STORE, depth=1).search(
-        ["tutor"], k=1
-    )
-    assert [hit.doc_id for hit in hits] == ["short"]
 
 
 def test_what_is_not_judged_follows_in_the_retrievers_order() -> None:

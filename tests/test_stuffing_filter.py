@@ -4,7 +4,6 @@ others as before.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -17,15 +16,11 @@ from suffice.gate.hits import MAX_PASSAGE_CHARS, normalize_hits
 from suffice.gate.model import BinaryClassifier
 from suffice.gate.question import WordTable, parse_question
 from suffice.gate.stuffing_filter import (
-    SHIPPED_FILTER,
     SUPPORT_COLUMNS,
     StuffingFilter,
     drop_repeated_sentences,
     support_features,
 )
-from suffice.gate.training import LabelledQuestion
-from suffice_research.training.stuffing_filter import HitRows, hit_rows, judge
-from suffice_research.training.tampering import tamper
 
 QUESTION = "Who taught Ada Lovelace before Charles Babbage met her in London?"
 NAMES = "Ada Lovelace, Charles Babbage, London."
@@ -101,16 +96,6 @@ def test_a_title_is_borne_out_by_its_text_or_not(words):
     )
 
 
-def test_the_same_words_in_every_hit_are_noticed(words):
-    found = columns(words, QUESTION, *({**hit, "text": f"{hit['text']} {NAMES}"} for hit in HITS))
-    assert [one["crowd_elsewhere"] for one in found][1:] == [2, 2]
-
-
-def test_words_in_the_questions_order_are_noticed(words):
-    restated, apart = columns(words, QUESTION, {"title": "", "text": QUESTION}, HITS[0])
-    assert restated["crowd_order"] > apart["crowd_order"]
-
-
 @pytest.mark.parametrize("question", ["", "?", "the of and", QUESTION])
 @pytest.mark.parametrize("text", ["", " ", "\ud800", "Ada " * 100_000, NAMES])
 def test_odd_texts_and_questions_give_finite_columns(words, question, text):
@@ -132,10 +117,6 @@ def test_a_stuffed_document_is_not_read_and_the_others_are(hardened, words):
     assert [hit.doc_id for hit in left.evidence.hits] == ["ada", "moth", "rain"]
 
 
-def test_a_list_that_nobody_touched_is_judged_as_ever(hardened, standard):
-    assert hardened.check(QUESTION, HITS) == standard.check(QUESTION, HITS)
-
-
 def test_a_stuffed_document_brings_a_hardened_gate_nothing(hardened, standard):
     for hits in (HITS, HITS[:2]):  # as a further hit, and in the place of one
         attacked = [*hits, STUFFED]
@@ -148,13 +129,6 @@ def test_a_verdict_says_how_many_hits_were_dropped(hardened):
     (note,) = hardened.check(QUESTION, [*HITS, STUFFED]).notes
     assert note == "Not read: 1 of 4 hits, which seem stuffed with the question's words."
     assert hardened.check(QUESTION, HITS).notes == ()
-
-
-def test_no_hits_and_only_stuffed_ones_are_no_evidence(hardened):
-    nothing, stuffed = hardened.check_batch([(QUESTION, []), (QUESTION, [STUFFED])])
-    assert nothing.action is stuffed.action
-    assert stuffed.p_complete < 0.01
-    assert hardened.check_batch([]) == []
 
 
 def test_what_stands_in_several_hits_is_read_in_the_first_of_them():
@@ -278,62 +252,3 @@ def test_a_damaged_filter_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(DataError):
         StuffingFilter.load(tmp_path / "cut")
-
-
-def test_the_filter_that_ships_says_what_it_was_made_of():
-    settings = json.loads((SHIPPED_FILTER / "manifest.json").read_text())["settings"]
-    assert settings["lists"] > 1000
-    assert "hotpotqa" in settings["sets"]
-
-
-# ---- what it learns from
-
-
-def test_nobody_tampers_with_what_is_needed():
-    examples = [
-        LabelledQuestion(QUESTION, HITS, {"ada"}),
-        LabelledQuestion(QUESTION, HITS, {"ada", "moth", "rain"}),
-        LabelledQuestion(QUESTION, [], {"a"}),
-    ]
-    taken = [normalize_hits(one.question, one.hits) for one in examples]
-    changed = 0
-    for seed in range(20):
-        made = tamper(examples, taken, seed=seed)
-        changed += sum(bool(one.put) for one in made[:2])
-        assert len(made) == 6
-        for one in made[:2]:
-            assert "ada" not in one.put
-            assert one.example.documents["ada"].text == HITS[0]["text"]
-        assert made[2].put == frozenset()
-        assert tamper(examples, taken, seed=seed) == made
-    assert changed > 30  # a flood of copies may find no place
-
-
-def test_rows_say_which_lists_nobody_touched(words):
-    examples = [LabelledQuestion(QUESTION, HITS, {"ada"}), LabelledQuestion(QUESTION, [], {"a"})]
-    hits = hit_rows(examples, words, seed=3)
-    assert hits.lists[hits.plain].tolist() == [0, 0, 0]
-    assert hits.evidence[hits.plain].tolist() == [True, False, False]
-    assert hits.stuffed.any()
-    assert not hits.stuffed[hits.plain].any()
-
-
-def test_what_a_filter_drops_is_counted_by_list():
-    columns = StuffingFilter.load().stuffed.columns
-    hits = HitRows(
-        rows=np.zeros((6, columns), np.float32),
-        evidence=np.array([True, False, False, False, True, False]),
-        stuffed=np.array([False] * 5 + [True]),
-        plain=np.array([True] * 4 + [False] * 2),
-        lists=np.array([0, 0, 0, 1, 2, 2]),
-    )
-
-    def told(stuffed: float) -> str:
-        parts = BinaryClassifier(columns, 0.0), BinaryClassifier(columns, stuffed)
-        return judge(StuffingFilter(*parts, likely=0.25, suspect=0.1, sure=0.25), hits)
-
-    assert told(0.9) == (
-        "2 plain lists: 1.00 lose a hit, 0.50 a needed one; "
-        "dropped: 1.00 of needed hits, 1.00 of stuffed ones"
-    )
-    assert told(0.0).endswith("0.00 of needed hits, 0.00 of stuffed ones")

@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 from tests.commands import suffice
 
-from suffice.errors import DataError, InputError
+from suffice.errors import InputError
 from suffice.evaluation.significance import Interval
 from suffice.integrations.openai import CachedModel
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
-from suffice.types import Document, FoundAnswer
 from suffice_research.embedding_cache import CachedReranker
-from suffice_research.multi_meta_rag.answering import CachedSpanReader, score_answers
+from suffice_research.multi_meta_rag.answering import score_answers
 from suffice_research.multi_meta_rag.pair_scores import (
     compare_scores,
     load_scores,
@@ -245,41 +244,6 @@ def test_answers_count_as_the_benchmark_counts_them_and_more_strictly() -> None:
     )
     assert scores.shares_word.tolist() == [1, 1, 0, 1]
     assert scores.exact.tolist() == [0, 1, 0, 1]
-
-
-def test_what_the_reader_read_is_read_once_and_a_line_that_was_cut_off_is_read_again(
-    tmp_path: Path,
-) -> None:
-    read: list[str] = []
-
-    def find(question: str, titles: object, texts: Sequence[str], fits: object) -> FoundAnswer:
-        read.append(question)
-        return FoundAnswer("Ada Lovelace", 0, 0, 12, 0.9)
-
-    shown = [[Document("a", "Ada Lovelace wrote the first program.")]]
-    for _ in range(2):
-        (found,) = CachedSpanReader(find, tmp_path).read(["Who wrote the first program?"], shown)
-        assert found == ("Ada Lovelace", 0.9)
-    assert read == ["Who wrote the first program?"]
-    kept = tmp_path / "reader-answers.jsonl"
-    kept.write_text(kept.read_text()[:-5])
-    CachedSpanReader(find, tmp_path).read(["Who wrote the first program?"], shown)
-    assert len(read) == 2
-    kept.write_text("no answers\n")
-    with pytest.raises(DataError, match=r"reader-answers\.jsonl cannot hold answers"):
-        CachedSpanReader(find, tmp_path)
-
-
-def test_a_file_that_cannot_hold_scores_is_named(tmp_path: Path) -> None:
-    class Idle:
-        name = "idle"
-
-        def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
-            return np.zeros(len(texts), np.float32)
-
-    (tmp_path / "idle.sqlite").write_text("these are not scores, and it is no data base either" * 9)
-    with pytest.raises(DataError, match=r"idle\.sqlite cannot hold scores"):
-        CachedReranker(Idle(), tmp_path)
 
 
 def test_stored_scores_of_other_chunks_or_of_nothing_are_refused(tmp_path: Path) -> None:

@@ -14,14 +14,10 @@ from suffice.integrations.onnx import BGE_SMALL, bge_small, packaged_model
 from suffice.types import Hit
 from suffice_research.next_hop import (
     ADAPTERS_FILE,
-    HELD_TOKENS,
-    MAX_HELD,
-    QUESTION_TOKENS,
     SHIPPED_MODEL,
     Ahead,
     NextHopEncoder,
     OnnxNextHopEncoder,
-    StateTokenizer,
     adapted,
 )
 
@@ -29,10 +25,6 @@ from suffice_research.next_hop import (
 @pytest.fixture(scope="module")
 def shipped() -> OnnxNextHopEncoder:
     return OnnxNextHopEncoder()
-
-
-def test_the_adapters_are_small_beside_the_model() -> None:
-    assert sum(one.stat().st_size for one in SHIPPED_MODEL.iterdir()) <= 6_000_000
 
 
 def test_with_the_film_held_the_vector_moves_to_its_director(shipped: OnnxNextHopEncoder) -> None:
@@ -50,16 +42,6 @@ def test_with_the_film_held_the_vector_moves_to_its_director(shipped: OnnxNextHo
 def test_odd_texts_have_unit_vectors(shipped: OnnxNextHopEncoder, odd: str) -> None:
     vectors = shipped.encode([odd, odd], [[], [odd, FILM]])
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1], abs=1e-5)
-
-
-def test_nothing_to_encode_has_no_vectors(shipped: OnnxNextHopEncoder) -> None:
-    assert len(shipped.encode([], [])) == 0
-
-
-def test_a_state_stays_short_whatever_is_held() -> None:
-    long = "word " * 1000
-    ids = StateTokenizer.of_bge().ids(long, [long] * 9)
-    assert len(ids) == 2 + QUESTION_TOKENS + MAX_HELD * (HELD_TOKENS + 1)
 
 
 def test_adapters_that_are_zero_change_nothing_and_those_of_another_model_are_refused() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from tests.corpora import documents
 
-from suffice.errors import InputError
 from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import Corpus
@@ -50,18 +49,6 @@ def test_it_is_the_pagerank_that_solving_the_equations_gives() -> None:
     stuck = start @ (1 - dense.sum(axis=0))[None, :]  # who cannot go on starts anew
     exact = np.linalg.solve(np.eye(len(VILLAGE)) - 0.5 * (dense + stuck), 0.5 * start)
     assert one.scores(["Ada Lovelace in Jedburgh"])[0] == pytest.approx(exact[:, 0], abs=1e-6)
-
-
-def test_who_always_starts_anew_never_leaves() -> None:
-    (row,) = walk(restart=1.0).scores(["Ada Lovelace"])
-    assert row[0] == pytest.approx(1, abs=1e-6) or row[0] > 0.5
-    assert row[2] == 0
-
-
-@pytest.mark.parametrize("restart", [0, -1, 1.5, float("nan")])
-def test_restart_is_a_share(restart: float) -> None:
-    with pytest.raises(InputError, match="restart"):
-        walk(restart=restart)
 
 
 def test_a_circle_of_links_and_a_crowd_of_namesakes_are_borne() -> None:

@@ -179,11 +179,6 @@ def test_odd_evidence_gives_finite_rows(evidence: Evidence) -> None:
     assert np.isfinite(frames_features([evidence])).all()
 
 
-def test_no_questions_give_no_rows() -> None:
-    assert magaf_features([]).shape == (0, 20)
-    assert frames_features([]).shape == (0, 18)
-
-
 @given(st.lists(st.lists(st.floats(0, 30, width=32), max_size=12), min_size=1, max_size=5))
 def test_a_row_does_not_depend_on_its_neighbours(lists: list[list[float]]) -> None:
     several = [

@@ -67,11 +67,6 @@ def test_an_answer_in_the_question_leaks_unless_it_is_a_choice() -> None:
     assert (leaks.examples, leaks.of) == (("leaky",), 1)
 
 
-def test_a_word_inside_another_word_is_no_leak() -> None:
-    inside = made("inside", "Who taught Johnathan?", "John", "ada", "mary")
-    assert audit([inside], VILLAGE).finding("answer leakage").count == 0
-
-
 def test_a_diary_that_tells_it_all_makes_the_chain_needless() -> None:
     assert audit([GOOD], VILLAGE).finding("one document").examples == ("good",)
     assert audit([GOOD], VILLAGE[:3]).finding("one document").count == 0
@@ -97,8 +92,3 @@ def test_chains_that_end_at_one_fact_are_counted_as_one() -> None:
     found = audit(chains, VILLAGE).balance
     assert found["chains, different first facts by hops"] == {"2": 2}
     assert found["chains, different last facts by hops"] == {"2": 1}
-
-
-def test_nothing_to_audit_is_told_without_a_fall() -> None:
-    assert "not applicable" in " ".join(audit([], VILLAGE).lines())
-    assert audit([GOOD], []).finding("lexical shortcut").count == 0

@@ -18,13 +18,11 @@ from suffice_grade.clarity import (
     is_full_name,
     is_listed,
 )
-from suffice_grade.fact_questions import Facts, write_single_questions, write_yes_no_questions
-from suffice_grade.knowledge_graph import RuleEquivalences, build_graph
+from suffice_grade.fact_questions import Facts, write_yes_no_questions
+from suffice_grade.knowledge_graph import build_graph
 from suffice_grade.layout import read_layout
-from suffice_grade.open_relations import open_relations
-from suffice_grade.relation_words import confirm, parse_relation, words_of
+from suffice_grade.relation_words import confirm, words_of
 from suffice_grade.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
-from suffice_grade.terms import collect_terms
 from suffice_grade.validation import RuleJudge
 
 DOCUMENTS = [
@@ -156,22 +154,6 @@ def test_a_value_follows_its_property_and_a_count_its_verb() -> None:
     assert confirm(partner, "Stufish", "Ric Lipson") == "Is Ric Lipson a partner of Stufish?"
 
 
-def test_a_quoted_title_gets_no_article() -> None:
-    note = Document("n", "The first group leaves.", title="Northmoor exchange")
-    wording = Wording(PageIndex(parse_pages([note]).values(), [note]))
-    assert wording.name("Northmoor exchange") == "the Northmoor exchange"
-    dated = Triple("Northmoor exchange", "outlet", "Encore Weekly", "n", "n#0", phrase="outlet")
-    asked = wording.ask(dated, wording.name("Northmoor exchange"))
-    assert '"Northmoor exchange"' in asked
-
-
-def test_one_who_runs_something_is_one() -> None:
-    for phrase in ("run by", "has run"):
-        one = parse_relation("runs", phrase, "")
-        assert one is not None
-        assert one.do == "does"
-
-
 def test_a_command_is_called_one_and_what_it_is_for_is_asked() -> None:
     wording = Wording(PAGES)
     assert wording.name("ls(1)") == "the command ls"
@@ -191,21 +173,6 @@ def test_an_answer_says_more_than_its_question() -> None:
     assert is_clear(replace(option, object="Where the backup is written"), pages)
     package = replace(option, relation="package", phrase="package", object="run tools")
     assert not is_clear(package, pages)
-
-
-def test_names_that_start_longer_names_are_parts() -> None:
-    terms = collect_terms(DOCUMENTS)
-    assert "Chicago" in terms.parts
-    other = collect_terms([Document("a", "Flexport grew. Flexport CEO Mira Holt left Flexport.")])
-    assert "Flexport" not in other.parts
-
-
-def test_a_name_of_signs_alone_equals_no_other_name() -> None:
-    triples = [
-        Triple("Kestrel", "purpose", "--- ---", "a", "a#0", phrase="purpose"),
-        Triple("Plover", "purpose", "keeps the books", "b", "b#0", phrase="purpose"),
-    ]
-    assert RuleEquivalences(PAGES).equivalences(0, triples, []) == []
 
 
 def test_a_namesake_in_another_document_makes_a_question_unclear() -> None:
@@ -231,24 +198,6 @@ def test_a_chain_has_clear_steps_and_no_area_around_a_country() -> None:
     lies = Triple("Hungary", "located in", "Europe", "d", "d#0", object_kind="place")
     river = Triple("Europe", "capital", "Volga", "e", "e#0", object_kind="place")
     assert writer.write([ReasoningPath((lies, river))]) == [None]
-
-
-def test_works_have_an_article_in_questions_about_one_document() -> None:
-    film = Document("f", "Salt Orchard is a 1987 film directed by Ann Berg.", title="Salt Orchard")
-    pages = PageIndex(parse_pages([film]).values(), [film])
-    made = Triple("Salt Orchard", "director", "Ann Berg", "f", "f#0", object_kind="person")
-    (asked,) = write_single_questions(Facts(build_graph([made], pages), Wording(pages)), most=5)
-    assert "the film Salt Orchard" in asked.text
-
-
-def test_a_name_keeps_its_article_before_a_verb() -> None:
-    text = "The Corvey Missal belongs to the library. Nobody read the Corvey Missal."
-    assert "Corvey Missal" in collect_terms([Document("a", text)]).definite
-
-
-def test_a_novel_that_something_is_based_on_bases_nothing() -> None:
-    text = "Night Ferry is based on the early novel by Greta Osk."
-    assert not [one for one in open_relations(text) if one.relation == "based by"]
 
 
 @pytest.mark.parametrize(

@@ -116,26 +116,6 @@ def test_a_mirror_with_the_fuller_name_is_taken() -> None:
     assert graph.only("Charles")["father"].object == "George Stewart, 9th Seigneur"
 
 
-def test_half_of_a_hyphenated_place_is_another_place() -> None:
-    este = Document(
-        "e",
-        "Ida Maria of Austria-Este (1849 – 1919) was a queen.",
-        title="Ida Maria of Austria-Este",
-    )
-    pages = PageIndex(parse_pages([este]).values())
-    facts = [triple("Karl", "mother", "Ida Maria of Austria", "k")]
-    claims = [Claim("e#0", "e", este.title, este.text, este.text)]
-    assert RuleEquivalences(pages).equivalences(0, facts, claims) == []
-    facts = [triple("Karl", "mother", "Ida Maria", "k")]
-    assert len(RuleEquivalences(pages).equivalences(0, facts, claims)) == 1
-
-
-def test_a_short_name_for_two_names_is_mirrored_to_neither() -> None:
-    facts = triple("Sophia", "husband", "Gustav", "s")
-    same = [Equivalence((f"Gustav {at}", "Gustav"), always=False, cluster=0) for at in ("III", "V")]
-    assert merge_equivalent_names([facts], same, {"s#0": (0,)}) == [facts]
-
-
 def test_only_says_what_has_no_rival() -> None:
     graph = KnowledgeGraph(
         [
@@ -149,17 +129,6 @@ def test_only_says_what_has_no_rival() -> None:
     assert {relation: edge.object for relation, edge in graph.only("A").items()} == {
         "birth date": "2 June 1904"
     }
-
-
-def test_a_namesake_of_another_time_is_somebody_else() -> None:
-    documents = village()
-    pages = PageIndex(parse_pages(documents).values())
-    facts = [
-        triple("Otto Holm", "father", "Karl Lund", "x"),
-        triple("Otto Holm", "birth date", "12 January 1880", "x"),
-        triple("Karl Lund", "birth date", "9 August 1919", "y"),
-    ]
-    assert "father" not in build_graph(facts, pages).only("Otto Holm")
 
 
 def test_a_short_name_gets_nothing_of_a_namesake_of_another_time() -> None:
@@ -185,32 +154,6 @@ def test_a_short_name_gets_nothing_of_a_namesake_of_another_time() -> None:
     assert build_graph(triples, pages).only("Mary Berg") == {}
 
 
-def test_the_years_in_a_title_tell_a_namesake() -> None:
-    mother = "Maria Ida of Vik (1762–1770)"
-    texts = {mother: "She was a princess.", "Carla (1737–1740)": "She was a princess."}
-    texts |= {"Nora Vik": "She was a princess.", "Otto (1790–1800)": "He was a prince."}
-    documents = [
-        Document(title, f"{title} was a child. {text}", title=title)
-        for title, text in texts.items()
-    ]
-    pages = PageIndex(parse_pages(documents).values(), documents)
-    graph = build_graph(
-        [triple(title, "mother", mother, title) for title in texts if title != mother], pages
-    )
-    assert [title for title in texts if graph.only(title)] == ["Otto (1790–1800)"]
-
-
-def test_who_has_no_stated_trade_may_have_directed() -> None:
-    def directs(defined: str) -> bool:
-        documents = [Document("j", f"Julia Vik (born 1869) was {defined}.", title="Julia Vik")]
-        pages = PageIndex(parse_pages(documents).values(), documents)
-        graph = build_graph([triple("The Law", "director", "Julia Vik", "l")], pages)
-        return "director" in graph.only("The Law")
-
-    assert directs("an American motion picture pioneer")
-    assert not directs("an American baseball pitcher")
-
-
 def test_paths_are_shortest_acyclic_and_one_for_a_pair() -> None:
     chain = [triple(a, "father", b, f"doc {a}") for a, b in ("AB", "BC", "CD", "DA")]
     paths = shortest_paths(KnowledgeGraph([*chain, triple("A", "sibling", "C", "doc other")]))
@@ -218,12 +161,6 @@ def test_paths_are_shortest_acyclic_and_one_for_a_pair() -> None:
     assert len(ends) == len(set(ends))
     assert ("A", "C") not in ends  # one step by the other way
     assert all(len({one.subject for one in path.triples}) == len(path.triples) for path in paths)
-
-
-def test_the_village_has_a_chain_of_five_facts() -> None:
-    found = {path.ends: len(path.triples) for path in shortest_paths(village_graph())}
-    assert found["The Mill", "Queen Ingrid of Sund"] == 4
-    assert found["The Mill", "1820"] == 5
 
 
 def test_a_sample_is_even_over_chains_of_relations() -> None:

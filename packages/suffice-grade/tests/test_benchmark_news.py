@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from suffice.types import Document
-from suffice_grade.chain_questions import Wording
 from suffice_grade.claims import HEADLINE, PageIndex, full_names, parse_page, with_full_names
-from suffice_grade.fact_questions import Facts
-from suffice_grade.knowledge_graph import KnowledgeGraph
-from suffice_grade.news_questions import (
-    _article_pairs,
-    _is_known,
-    _is_topic,
-    _report,
-    _stands_alone,
-)
 from suffice_grade.open_relations import SAID, open_relations
 from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
 from suffice_grade.relation_words import words_of
-from suffice_grade.stage_protocols import Claim, Triple
+from suffice_grade.stage_protocols import Triple
 from suffice_grade.terms import NO_TERMS, collect_terms
 
 
@@ -129,33 +118,6 @@ def triple(subject: str, relation: str, name: str, phrase: str) -> Triple:
 # ------------------------------------------------------------------------ what news can be asked for
 
 
-def test_a_moment_of_a_live_report_or_of_a_game_is_not_asked() -> None:
-    sentence = "Mette Holm scored twice against Skyhook Athletic in Oslo"
-    claim = Claim("n1#0", "n1", "", sentence, sentence)
-    plain = article(1, "The Ledger", "Holm wins", sentence)
-    assert _report(claim, plain, NO_TERMS) is not None
-    assert _report(claim, replace(plain, title="Holm v Lund - live"), NO_TERMS) is None
-    assert _report(claim, replace(plain, category="sports"), NO_TERMS) is None
-    dated = replace(claim, text=f"{sentence} in the final of 1998")
-    assert _report(dated, replace(plain, category="sports"), NO_TERMS) is not None
-
-
-def test_a_report_stands_alone() -> None:
-    def report(subject: str, said: str) -> Triple:
-        return Triple(subject, "reported", said, "n", "n#0")
-
-    assert _stands_alone(report("Mette Holm", "has won three titles"), "person")
-    assert not _stands_alone(report("Holm", "has won three titles"), "person")
-    assert not _stands_alone(report("Mette Holm", "holds the pose"), "person")
-    assert not _stands_alone(report("Brightwater", "opened after he met Ann Lee"), "company")
-
-
-def test_articles_are_about_names_that_are_no_countries_or_adjectives() -> None:
-    assert _is_topic("Mette Holm", "Mette Holm retires", NO_TERMS)
-    assert not _is_topic("France", "France: what now?", NO_TERMS)
-    assert not _is_topic("European", "European roundup of the week", NO_TERMS)
-
-
 def test_two_outlets_are_asked_about_at_once(tmp_path: Path) -> None:
     news = [
         article(1, "The Ledger", "A museum opens",
@@ -176,20 +138,6 @@ def test_two_outlets_are_asked_about_at_once(tmp_path: Path) -> None:
         assert one["answer"] == ("yes" if all(name in one["question"] for name in asked) else "no")
 
 
-def test_a_cut_name_is_not_known_elsewhere() -> None:
-    facts = Facts(KnowledgeGraph([]), Wording(PageIndex([])))
-    assert _is_known("Martin Vale", "person", facts)
-    assert not _is_known("Loading Brightwater", "thing", facts)
-    assert not _is_known("Brightwater While Brightwater", "thing", facts)
-    assert not _is_known("Vale", "person", facts)
-
-
-def test_the_verge_is_an_outlet_and_the_third_is_no_answer() -> None:
-    pages = PageIndex([])
-    assert words_of(triple("Port sold", "outlet", "The Verge", "outlet"), pages).ask
-    assert not words_of(triple("Port sold", "outlet", "The third.", "outlet"), pages).ask
-
-
 def test_whom_a_role_belongs_to() -> None:
     former = "The board has former Skyhook chief executive Martin Vale."
     assert not [one for one in open_relations(former) if one.relation == "chief executive"]
@@ -197,14 +145,3 @@ def test_whom_a_role_belongs_to() -> None:
     assert "Skyhook Systems" not in [
         one.subject for one in open_relations(led) if one.relation == SAID
     ]
-
-
-def test_two_headlines_with_two_rare_words_are_compared_in_time() -> None:
-    news = [
-        article(1, "The Ledger", "The best headphone deals of the week", "A list."),
-        article(2, "Daily Signal", "More headphone deals for students", "A list."),
-        article(3, "Daily Signal", "A quiet week for the harbour", "Nothing."),
-    ]
-    pages = PageIndex([], news)
-    pairs = [(one.doc_id, other.doc_id, name) for one, other, name in _article_pairs(news, pages)]
-    assert pairs == [("n1", "n2", "")]

@@ -22,7 +22,7 @@ from suffice_grade.knowledge_graph import (
     shortest_paths,
 )
 from suffice_grade.layout import read_layout
-from suffice_grade.open_relations import inverse, is_functional, kind_of, open_relations
+from suffice_grade.open_relations import inverse, kind_of, open_relations
 from suffice_grade.relation_words import words_of
 from suffice_grade.stage_protocols import Claim, Triple
 from suffice_grade.stated_facts import stated_facts
@@ -372,19 +372,6 @@ def test_a_chain_does_not_reach_a_hub_by_one_of_many() -> None:
     starts = {one.ends[0] for one in shortest_paths(KnowledgeGraph([*hub, loose, ends]))}
     assert "Film 0" in starts
     assert "Tetris" not in starts
-
-
-def test_the_last_mayor_that_a_text_names_may_have_successors() -> None:
-    assert not is_functional("co-founder", "person")
-    assert not is_functional("last mayor", "person")
-    assert is_functional("mayor", "person")
-
-
-def test_an_article_is_removed_from_the_start_of_a_name_only() -> None:
-    found = facts(page("", "The capital of Baranya county is Pécs."))
-    assert not any(subject.startswith("Baranyc") for subject, _, _ in found)
-    (fact,) = open_relations("The owner of the Church of the Nativity is Mira Holt.")
-    assert fact.subject == "Church of the Nativity"
 
 
 def test_a_bare_ruler_is_not_one_of_another_place() -> None:
