@@ -7,6 +7,7 @@ its name.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from suffice.gate.gate import Gate
@@ -20,6 +21,18 @@ DIRECTOR = ("Fritz Lang", "Fritz Lang was a film director, born in Vienna in 189
 def found(query: str) -> list[tuple[str, str]]:
     """Title and text of what is found."""
     return [DIRECTOR] if "Lang" in query else [FILM, WRONG]
+
+
+Shown = dict[str, str]
+
+
+def shown(*pairs: tuple[str, str]) -> list[Shown]:
+    """The same as hits."""
+    return [{"title": title, "text": text} for title, text in pairs]
+
+
+def search(queries: Sequence[str]) -> list[list[Shown]]:
+    return [shown(*found(query)) for query in queries]
 
 
 def familiar_gate() -> Gate:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner, Result
@@ -17,7 +20,18 @@ def suffice(*words: object, given: str | None = None, wide: bool = False) -> Res
     )
 
 
+def typed(line: str) -> Result:
+    """The same, from the line that is typed."""
+    return suffice(*shlex.split(line))
+
+
 def as_json(result: Result) -> Any:
     """What a command that went well printed with --json."""
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
+
+
+def write_lines(path: Path, records: Iterable[Any]) -> Path:
+    """A file with a JSON value a line."""
+    path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    return path

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.testclient import TestClient
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive
 from tests.small_world import FILMS
 
 from suffice.library import Library
@@ -102,10 +102,24 @@ def service_of(client: TestClient) -> Service:
     return client.app.service
 
 
-def call_app(client: TestClient, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send one request below HTTP: the test says what arrives, and when."""
+def exchange(client: TestClient, path: str, receive: Receive, **headers: str) -> tuple[int, bytes]:
+    """Post one request below HTTP, the test says what arrives and when: the status and the body."""
+    sent: list[Message] = []
+
+    async def keep(message: Message) -> None:
+        sent.append(message)
+
+    named = {"host": "127.0.0.1", "content-type": "application/json", **headers}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in named.items()],
+    }
     assert client.portal is not None
-    client.portal.call(client.app, scope, receive, send)
+    client.portal.call(client.app, scope, receive, keep)
+    return sent[0]["status"], b"".join(one.get("body", b"") for one in sent)
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:

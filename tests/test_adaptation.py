@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.commands import suffice
+from tests.commands import suffice, write_lines
 from tests.values import known
 
 from suffice.errors import InputError
@@ -44,8 +44,7 @@ def rows(examples: list[LabelledQuestion]) -> list[dict[str, Any]]:
 
 
 def write(path: Path, examples: list[LabelledQuestion]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows(examples)), encoding="utf-8")
-    return path
+    return write_lines(path, rows(examples))
 
 
 def test_yes_and_no_move_the_gate_like_ids_do() -> None:
@@ -172,27 +171,14 @@ def test_the_command_refuses_a_gate_that_is_not_better(tmp_path: Path) -> None:
     assert (gate / "manifest.json").read_bytes() == before
 
 
-def test_the_command_checks_before_it_works(tmp_path: Path) -> None:
-    few = write(tmp_path / "few.jsonl", yes_no(5))
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "monday.txt").write_text("mine", encoding="utf-8")
-    for words, problem in (
-        ([few, "--out", tmp_path / "notes"], "is not a gate"),
-        ([few, "--out", tmp_path / "gate", "--gate", "fast"], "label 15 more; the same question"),
-        ([tmp_path / "none.jsonl", "--out", tmp_path / "gate"], "does not exist"),
-        ([few, "--out", tmp_path / "gate", "--gate", "nowhere"], "nowhere is not a gate"),
-    ):
-        done = suffice("adapt", *words)
-        assert done.exit_code == 2
-        assert problem in done.output
+def test_marks_of_hits_alone_are_no_labels(tmp_path: Path) -> None:
     marks = [
         {**row, "complete": None, "needed": {row["hits"][0]["doc_id"]: True}}
         for row in rows(yes_no(2))
     ]
-    path = tmp_path / "marks.jsonl"
-    path.write_text("\n".join(map(json.dumps, marks)), encoding="utf-8")
+    path = write_lines(tmp_path / "marks.jsonl", marks)
     done = suffice("adapt", path, "--out", tmp_path / "gate", "--gate", "fast")
-    assert "per-hit labels alone" in done.output
+    assert (done.exit_code, "per-hit labels alone" in done.output) == (2, True)
 
 
 def test_the_service_adapts_with_a_key_and_a_folder(tmp_path: Path) -> None:

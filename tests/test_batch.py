@@ -15,7 +15,7 @@ import pytest
 from tests.commands import suffice
 
 from suffice.engines.batch import BatchRunner
-from suffice.engines.batch.checkpoint import environment_versions, version_differences
+from suffice.engines.batch.checkpoint import environment_versions
 from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError, SufficeError
 from suffice.evaluation.searching import RetrieverSet, search_in_blocks
@@ -317,15 +317,6 @@ def test_a_gate_elsewhere_is_the_same_or_none(tmp_path: Path) -> None:
         at.open()
 
 
-def test_version_differences_are_named() -> None:
-    here = environment_versions()
-    assert version_differences(here, here) == ""
-    assert len(here["source of suffice"]) == 12
-    assert version_differences({"numpy": "2.4", "scipy": "1"}, {"numpy": "2.5"}) == (
-        "numpy is 2.5 instead of 2.4, scipy is missing instead of 1"
-    )
-
-
 # ---- the commands
 
 FAST = ("--preset", "fast", "--json")
@@ -368,15 +359,6 @@ def test_a_log_with_a_bad_line_is_checked_up_to_it_and_resumes_when_fixed(
     assert not (tmp_path / "blocks").exists()
 
 
-def test_an_array_and_lines_give_the_same_verdicts(log: Path, tmp_path: Path) -> None:
-    lines = log.read_text(encoding="utf-8").splitlines()[:5]
-    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n\n", encoding="utf-8")
-    (tmp_path / "b.json").write_text(f"[{','.join(lines)}]", encoding="utf-8")
-    assert suffice("check", "--batch", tmp_path / "a.jsonl", *FAST).stdout == (
-        suffice("check", "--batch", tmp_path / "b.json", *FAST).stdout
-    )
-
-
 def test_a_library_is_built_the_same_in_blocks_and_whole(tmp_path: Path) -> None:
     documents = list(controlled_collection(documents=300).documents())
     with Library.build(tmp_path / "whole", documents):
@@ -399,29 +381,8 @@ def test_a_library_is_built_the_same_in_blocks_and_whole(tmp_path: Path) -> None
         ).read_bytes()
 
 
-def test_a_wrong_address_shows_a_right_one(log: Path) -> None:
-    for address in (
-        "127.0.0.1:8786",
-        "tcp://127.0.0.1",
-        "http://127.0.0.1:8786",
-        "tcp://host:port",
-    ):
-        result = suffice("check", "--batch", log, "--scheduler", address)
-        assert result.exit_code == 2
-        assert "hint: like tcp://127.0.0.1:8786" in result.stderr
-
-
 def test_without_dask_the_extra_is_named(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = suffice("check", "--batch", log, "--scheduler", "tcp://127.0.0.1:8786")
     assert result.exit_code == 2
     assert "hint: pip install 'suffice[dask]'" in result.stderr
-
-
-def test_where_no_folder_can_be_made_blocks_are_not_kept(log: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    result = suffice(
-        "check", "--batch", log, "--preset", "fast", "--checkpoint", tmp_path / "file" / "blocks"
-    )
-    assert result.exit_code == 2
-    assert "cannot be a folder for blocks" in result.stderr

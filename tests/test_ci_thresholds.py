@@ -154,10 +154,3 @@ def test_the_command_stops_a_build_with_an_exit_code_of_its_own(tmp_path: Path) 
     code, printed, _ = evaluated("--fail-if", "risk>1", "--json")
     assert code == 0
     assert json.loads(printed)["fail_if"][0]["limit"] == "risk>1"
-
-
-def test_the_commands_mistakes_are_told_before_the_work(tmp_path: Path) -> None:
-    code, _, errors = evaluated("--fail-if", "rsik>0.1")
-    assert (code, "did you mean 'risk'" in errors) == (2, True)
-    code, _, errors = evaluated("--junit", tmp_path / "gate.xml")
-    assert (code, "--junit needs --fail-if" in errors) == (2, True)

@@ -14,9 +14,8 @@ from tests.small_world import COMPARISON, FILMS
 from tests.stand_in_server import fails, serving
 from typer.testing import Result
 
-from suffice.answering.traces import read_traces, replay, trace_to_json
+from suffice.answering.traces import read_traces
 from suffice.cli.ask import _progress_text
-from suffice.gate.gate import Gate
 from suffice.library import Library
 
 
@@ -53,23 +52,6 @@ def test_json_is_the_whole_trace(library: Path) -> None:
     assert trace["action"] in ("answer", "abstain")
 
 
-def test_a_saved_trace_can_be_replayed(library: Path, tmp_path: Path) -> None:
-    file = tmp_path / "trace.jsonl"
-    assert run_ask(library, "--trace", file).exit_code == 0
-    (kept,) = read_traces(file)
-    with Library.open(library) as lib:
-        assert trace_to_json(replay(kept, lib, Gate.load())) + "\n" == file.read_text(
-            encoding="utf-8"
-        )
-
-
-def test_a_model_that_fails_is_reported(library: Path) -> None:
-    with serving(fails(500)) as (url, _):
-        result = run_ask(library, "--model", "stand-in", "--base-url", url, "--seconds", 2)
-    assert result.exit_code == 0, result.output
-    assert "note: the model did not answer" in result.stderr
-
-
 def test_a_dead_server_is_reported_and_the_reader_answers(library: Path) -> None:
     with serving(fails(500)) as (url, _):
         pass
@@ -91,31 +73,6 @@ def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path
     parted = suffice("ask", library, "--replay", file)
     assert parted.exit_code == 1
     assert "does not replay" in parted.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["--gate", "nowhere"], "nowhere is not a gate"),
-        (["--gate", "fast", "--preset", "hardened"], "fast is not a gate"),
-        (["--retriever", "nowhere"], "no retriever is named"),
-        (["--trace", "nowhere/trace.jsonl"], "the folder nowhere does not exist"),
-        (["--replay", "nowhere.jsonl"], "--replay FILE, not both"),
-        (["--base-url", "http://127.0.0.1:9/v1"], "needs --model"),
-        (["--model", "m", "--base-url", "localhost:9"], "not an address"),
-    ],
-)
-def test_wrong_words_are_errors_with_a_hint(library: Path, words: list[str], why: str) -> None:
-    result = run_ask(library, *words)
-    assert result.exit_code == 2
-    assert why in result.stderr
-    assert "hint:" in result.stderr
-
-
-def test_without_a_question_one_is_asked_for(library: Path) -> None:
-    result = suffice("ask", library)
-    assert result.exit_code == 2
-    assert "for example: suffice ask" in result.stderr
 
 
 def test_the_live_view_shows_the_plan_and_its_answers(library: Path, tmp_path: Path) -> None:

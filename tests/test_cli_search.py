@@ -68,16 +68,6 @@ def test_the_extracted_filter_is_shown(village: Path) -> None:
     assert "filter: none" in silent.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "hint"),
-    [("--gate default", "add --complete"), ("--model stand-in", "add --filter auto")],
-)
-def test_options_without_effect_are_errors(village: Path, options: str, hint: str) -> None:
-    result = CliRunner().invoke(app, ["search", str(village), "the engine", *options.split()])
-    assert result.exit_code == 2
-    assert hint in result.output
-
-
 def suffice(*words: object) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words])
 
@@ -89,31 +79,6 @@ def test_a_library_is_the_first_argument_or_an_option(village: Path) -> None:
     assert first.exit_code == 0, first.output
     for option in ("--library", "--store"):
         assert suffice(*words, question, option, village).output == first.output
-
-
-@pytest.mark.parametrize("command", ["search", "ask"])
-def test_a_library_that_is_given_twice_or_last_is_said(command: str, village: Path) -> None:
-    twice = suffice(command, village, "Who?", "--library", village)
-    assert (twice.exit_code, "there are two libraries" in twice.output) == (2, True)
-    for question in ("Who?", "Who taught Ada? " * 30):
-        last = suffice(command, question, village)
-        assert (last.exit_code, "the library comes first" in last.output) == (2, True)
-    alone = suffice(command, "--library", village)
-    assert (alone.exit_code, "a library and a question" in alone.output) == (2, True)
-
-
-def test_the_reader_reads_the_hits_of_bridge_again(tmp_path: Path) -> None:
-    Library.build(tmp_path / "village", VILLAGE).close()
-    read = suffice("search", tmp_path / "village", "Who taught Ada?", "--reranker", "reader")
-    assert (read.exit_code, "rerank" in read.stdout) == (0, True)
-    wrong = suffice("search", tmp_path / "village", "Who taught Ada?", "--reranker", "raeder")
-    assert (wrong.exit_code, "no reranker is named 'raeder'" in wrong.output) == (2, True)
-
-
-@pytest.mark.parametrize("command", ["improve", "doctor"])
-def test_commands_on_a_library_take_it_once(command: str, village: Path) -> None:
-    twice = suffice(command, village, "--library", village)
-    assert (twice.exit_code, "there are two libraries" in twice.output) == (2, True)
 
 
 def test_an_empty_library_is_said(tmp_path: Path) -> None:

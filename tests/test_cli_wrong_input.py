@@ -48,7 +48,83 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 DATA = "--dataset jsonl --corpus documents.jsonl --questions questions.jsonl"
 LONG = "x" * 5000
+FIT = "fit --out x --dataset musique"
+CONTROLLED = "retrieval --collection controlled"
+ASK = "ask library Who?"
+IMPROVE = "improve library --out made --preset fast"
 WRONG = [
+    ("build", "give a folder or a file"),
+    ("build missing.jsonl", "does not exist"),
+    ("build --dataset hotpot x", "no format is named 'hotpot'"),
+    ("build a --path b", "given twice"),
+    ("search nowhere hello", "nowhere is not a library"),
+    ("search library Who? --filter {", "not valid JSON"),
+    ("search library Who? --filter []", "is not a JSON object"),
+    ("search library Who? --gate default", "add --complete"),
+    ("search library Who? --model stand-in", "add --filter auto"),
+    ("search library Who? --library library", "there are two libraries"),
+    ("improve library --library library", "there are two libraries"),
+    ("doctor library --library library", "there are two libraries"),
+    ("search Who? library", "the library comes first"),
+    (f"search |{'Who taught Ada? ' * 30}| library", "the library comes first"),
+    ("search --library library", "a library and a question"),
+    (f"{ASK} --library library", "there are two libraries"),
+    ("ask Who? library", "the library comes first"),
+    ("ask library", "for example: suffice ask"),
+    (f"{ASK} --gate nowhere", "nowhere is not a gate"),
+    (f"{ASK} --gate fast --preset hardened", "fast is not a gate"),
+    (f"{ASK} --retriever nowhere", "no retriever is named"),
+    (f"{ASK} --trace nowhere/trace.jsonl", "the folder nowhere does not exist"),
+    (f"{ASK} --trace .", "Invalid value for '--trace'"),
+    (f"{ASK} --replay nowhere.jsonl", "--replay FILE, not both"),
+    (f"{ASK} --base-url http://127.0.0.1:9/v1", "needs --model"),
+    (f"{ASK} --model m --base-url localhost:9", "not an address"),
+    ("evaluate retrieval --retriever tfidf", "either --collection or --dataset"),
+    ("evaluate retrieval --collection magaf", "no dataset is named 'magaf'"),
+    (f"evaluate {CONTROLLED} --k 0", "--k is '0'"),
+    (f"evaluate {CONTROLLED} --k two", "--k is 'two'"),
+    (f"evaluate {CONTROLLED} --retriever tf-idf", "no retriever"),
+    (f"evaluate {CONTROLLED} --retriever ,", "no retriever is named"),
+    (f"evaluate {CONTROLLED} --out .", "Invalid value for '--out'"),
+    ("evaluate gate", "give either --collection or --dataset"),
+    ("evaluate gate --collection controlled --retriever bm52", "no retriever is named 'bm52'"),
+    ("evaluate gate --collection controlled --gate nowhere", "nowhere is not a gate"),
+    ("evaluate gate --collection controlled --out .", "Invalid value for '--out'"),
+    ("evaluate difficulty labels.jsonl --benchmark blank", "none of the files"),
+    ("report run.json --out .", "Invalid value for '--out'"),
+    ("check", "give a question with --hits"),
+    ("check --hits x.json", "needs the question"),
+    ("check Who? --batch x.jsonl", "bring their own questions"),
+    ("check Who? --hits nowhere.json", "does not exist"),
+    ("check Who? --hits blank/empty.txt", "is empty"),
+    ("fit --out x", "give one of --examples, --dataset or --benchmark"),
+    ("fit --out x --examples nowhere.jsonl", "does not exist"),
+    (f"{FIT} --policy luck", "no policy is named 'luck'"),
+    (f"{FIT} --alpha 2", "alpha is 2.0"),
+    (f"{FIT} --costs 1,2", "expected three numbers"),
+    (f"{FIT} --preset best", "no preset is named 'best'"),
+    (f"{IMPROVE} --stage gates", "no stage is named 'gates'"),
+    (f"{IMPROVE} --questions 59", "too few"),
+    (f"{IMPROVE} --k 40", "the gate reads 10 hits"),
+    (f"{IMPROVE} --retriever bm52", "bm52"),
+    (f"{IMPROVE} --ask nowhere.txt", "nowhere.txt"),
+    (f"{IMPROVE} --labels nowhere.jsonl", "nowhere.jsonl"),
+    ("grade --out made", "the corpus is missing"),
+    ("grade documents.jsonl --out made --prices cheap", "two numbers"),
+    ("grade documents.jsonl --out made --forms sonnet", "no form is named"),
+    ("grade documents.jsonl --out made --model m --model-stages cooking", "no stage is named"),
+    ("serve --host 0.0.0.0", "can be reached from other machines"),
+    ("serve --gate nowhere", "nowhere is not a gate"),
+    ("serve --gate a=default --gate a=default", "two gates are named 'a'"),
+    ("serve --library nowhere", "nowhere is not a library"),
+    ("serve --library qdrant://a:6333", "is not the address of a collection"),
+    ("serve --limit concurrent_reqests=3", "did you mean 'concurrent_requests'"),
+    ("serve --limit concurrent_requests=many", "'many' is not a number"),
+    ("serve --preset best", "no preset is named 'best'"),
+    ("serve --label nowhere.jsonl", "nowhere.jsonl does not exist"),
+    ("serve --label labels.jsonl", "both the questions and their labels"),
+    ("serve --labels nowhere/labels.jsonl", "cannot store labels"),
+    ("serve --labels labels.jsonl --workers 2", "--workers 2 cannot label"),
     ("search library |", "give both a library and a question"),
     ("search library |  |", "give both a library and a question"),
     ("search library Who? --base-url http://127.0.0.1:1/v1", "--base-url needs --model"),
@@ -62,6 +138,17 @@ WRONG = [
         "has no document; the first problem: blank/empty.txt",
     ),
     ("report --shadow blank/empty.txt", "has no verdict"),
+    ("report none.json", "cannot be read"),
+    ("mcp --library nowhere", "nowhere is not a library"),
+    ("evaluate gate --collection controlled --fail-if rsik>0.1", "did you mean 'risk'"),
+    ("evaluate gate --collection controlled --junit gate.xml", "--junit needs --fail-if"),
+    ("check --batch labels.jsonl --scheduler 127.0.0.1:8786", "like tcp://127.0.0.1:8786"),
+    ("check --batch labels.jsonl --scheduler tcp://host:port", "like tcp://127.0.0.1:8786"),
+    ("check --batch labels.jsonl --checkpoint hits.json/blocks", "cannot be a folder"),
+    ("adapt nowhere.jsonl --out gate", "does not exist"),
+    ("adapt labels.jsonl --out blank", "is not a gate"),
+    ("adapt labels.jsonl --out gate --gate nowhere", "nowhere is not a gate"),
+    ("adapt labels.jsonl --out gate --gate fast", "19 more"),
     ("build report.docx --out new", "report.docx is of a type that suffice does not read"),
     ("build bare.jsonl --out new", "without ids: --dataset folder"),
     ("adapt labels.jsonl --out gate --alpha nan", "alpha is nan"),
@@ -115,12 +202,6 @@ def split(typed: str) -> list[str]:
 def test_a_labelled_question_with_a_bad_hit_can_be_skipped(desk: Path, tmp_path: Path) -> None:
     words = ("--examples", desk / "scores.jsonl", "--out", tmp_path / "gate", "--skip-bad")
     assert "0 labelled examples" in suffice("fit", *words, "--preset", "fast").stderr
-
-
-def test_a_key_file_of_another_shape_is_named(tmp_path: Path) -> None:
-    (tmp_path / "keys.json").write_text("[]", encoding="utf-8")
-    result = suffice("serve", "key", "list", "--keys", tmp_path / "keys.json")
-    assert "is not a key file: it is not a JSON object" in result.stderr
 
 
 def test_a_hit_that_the_library_lacks_is_named(desk: Path) -> None:

@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, familiar_gate, found
+from tests.bridge_question import (
+    DIRECTOR,
+    FILM,
+    QUESTION,
+    WRONG,
+    Shown,
+    familiar_gate,
+    found,
+    search,
+    shown,
+)
 
 from suffice.answering.expand import ExpansionBudget
 from suffice.errors import InputError, SufficeError
@@ -23,11 +32,8 @@ from suffice.integrations.common import (
     load_gate,
     search_and_check,
     search_and_check_async,
-    verdict_metadata,
 )
 from suffice.types import Action
-
-Shown = dict[str, str]
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +41,9 @@ def gate() -> Gate:
     return familiar_gate()
 
 
-def shown(pairs: Sequence[tuple[str, str]]) -> list[Shown]:
-    return [{"title": title, "text": text} for title, text in pairs]
-
-
-def search(queries: Sequence[str]) -> list[list[Shown]]:
-    return [shown(found(query)) for query in queries]
-
-
-def repeat(hits: list[Shown], queries: Sequence[str]) -> list[list[Shown]]:
-    return [hits] * len(queries)
+def always(*hits: Shown) -> Callable[[Sequence[str]], list[list[Shown]]]:
+    """A search that finds these whatever is asked."""
+    return lambda queries: [list(hits)] * len(queries)
 
 
 def titles(checked: GatedDocuments[Shown]) -> list[str]:
@@ -57,8 +56,8 @@ def test_documents_that_are_not_enough_do_not_pass(gate: Gate) -> None:
     assert check_result.verdict.missing == ("Fritz Lang",)
     assert titles(check_result) == [FILM[0], WRONG[0]]
     assert check_result.passed() == []
-    whole = search_and_check(QUESTION, lambda queries: [shown([FILM, DIRECTOR])], gate)
-    assert whole.passed() == shown([FILM, DIRECTOR])
+    whole = search_and_check(QUESTION, always(*shown(FILM, DIRECTOR)), gate)
+    assert whole.passed() == shown(FILM, DIRECTOR)
 
 
 def test_with_a_budget_the_missing_document_replaces_the_wrong_one(
@@ -78,12 +77,7 @@ def test_with_a_budget_the_missing_document_replaces_the_wrong_one(
 
 
 def test_what_cannot_be_completed_ends_in_an_abstention(gate: Gate) -> None:
-    ended = search_and_check(
-        QUESTION,
-        lambda queries: [shown([FILM, WRONG])] * len(queries),
-        gate,
-        budget=ExpansionBudget(),
-    )
+    ended = search_and_check(QUESTION, always(*shown(FILM, WRONG)), gate, budget=ExpansionBudget())
     assert ended.verdict.action is Action.ABSTAIN
     assert ended.passed() == []
 
@@ -91,15 +85,10 @@ def test_what_cannot_be_completed_ends_in_an_abstention(gate: Gate) -> None:
 def test_where_looking_further_brings_nothing_the_retrievers_own_list_comes_back(
     gate: Gate,
 ) -> None:
-    many = shown([WRONG, FILM, ("Lang", "Lang is a surname.")])
+    many = shown(WRONG, FILM, ("Lang", "Lang is a surname."))
     for some in (many, many[::-1]):
-        ended = search_and_check(
-            QUESTION,
-            partial(repeat, some),
-            gate,
-            budget=ExpansionBudget(rounds=1),
-        )
-        alone = search_and_check(QUESTION, partial(repeat, some), gate)
+        ended = search_and_check(QUESTION, always(*some), gate, budget=ExpansionBudget(rounds=1))
+        alone = search_and_check(QUESTION, always(*some), gate)
         assert ended.verdict.action is Action.ABSTAIN
         assert ended.verdict.p_complete >= alone.verdict.p_complete
 
@@ -112,9 +101,7 @@ def test_texts_that_no_file_could_hold_are_texts(gate: Gate) -> None:
         {"text": "🎬" * 10_000},
     ]
     assert (
-        search_and_check(
-            QUESTION, lambda queries: [odd] * len(queries), gate, budget=ExpansionBudget()
-        ).verdict.action
+        search_and_check(QUESTION, always(*odd), gate, budget=ExpansionBudget()).verdict.action
         is Action.ABSTAIN
     )
 
@@ -133,7 +120,7 @@ def test_no_documents_are_a_verdict_like_any_other(gate: Gate, nothing: Any) -> 
 def test_chunks_that_share_an_id_stay_apart_and_copies_are_one(gate: Gate) -> None:
     def chunks(queries: Sequence[str]) -> list[list[Shown]]:
         return [
-            [{"id": "file.pdf", **one} for one in shown([*found(query)] * 2)] for query in queries
+            [{"id": "file.pdf", **one} for one in shown(*found(query) * 2)] for query in queries
         ]
 
     whole = search_and_check(QUESTION, chunks, gate, budget=ExpansionBudget())
@@ -211,22 +198,6 @@ def test_only_a_gate_with_an_address_can_be_written_down(gate: Gate, tmp_path: P
     with pytest.raises(InputError, match="in memory") as refused:
         gate_path(gate)
     assert "gate.save" in refused.value.hint
-
-
-def test_the_mark_is_small_and_plain(gate: Gate) -> None:
-    metadata = verdict_metadata(search_and_check(QUESTION, search, gate).verdict)
-    assert set(metadata) == {
-        "action",
-        "p_complete",
-        "low",
-        "high",
-        "missing",
-        "next_queries",
-        "familiarity",
-        "unfamiliar",
-        "notes",
-    }
-    assert metadata["missing"] == ["Fritz Lang"]
 
 
 def test_suffice_and_its_gate_import_no_framework() -> None:

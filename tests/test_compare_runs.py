@@ -168,9 +168,3 @@ def test_the_command_prints_tables_or_json_or_writes_a_page(tmp_path: Path):
         CliRunner().invoke(app, ["report", str(old), str(new), "--out", str(page)]).exit_code == 0
     )
     assert "Runs beside each other" in page.read_text(encoding="utf-8")
-
-
-def test_the_command_says_what_is_wrong_with_a_file(tmp_path: Path):
-    result = CliRunner().invoke(app, ["report", str(tmp_path / "none.json")])
-    assert result.exit_code == 2
-    assert "hint:" in result.output

@@ -45,11 +45,6 @@ def test_every_feature_has_a_known_family_and_says_what_it_means(feature: Featur
     assert feature.meaning.endswith(".")
 
 
-def test_no_feature_stands_twice() -> None:
-    names = [(feature.level, feature.name) for feature in FEATURES]
-    assert len(set(names)) == len(names)
-
-
 def test_what_is_used_by_name_stands_in_the_table() -> None:
     assert set(RELATIVE_HIT_COLUMNS) <= set(HIT_COLUMNS)
     assert set(STEADY_DIRECTIONS) <= {
@@ -101,9 +96,3 @@ def test_the_form_of_the_question_says_which_hit_is_the_weakest_needed() -> None
     assert row["short_least"] == pytest.approx(0.5)
     assert row["short_likely"] == pytest.approx(-1.0)
     assert described([0.9] * 6)["short_least"] == 1  # more than enough is enough
-
-
-def test_without_hits_the_row_is_still_finite() -> None:
-    row = described([])
-    assert np.isfinite(list(row.values())).all()
-    assert row["held"] == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import as_json, suffice
+from tests.commands import as_json, suffice, write_lines
 from tests.films import films
 
 from suffice.cli.demo import CORPUS
@@ -200,7 +200,7 @@ def test_equal_labels_leave_the_gate_as_it_is(handbook: Path, tmp_path: Path) ->
     rows = [
         {"question": f"Who is number {at}?", "hits": hits, "complete": False} for at in range(20)
     ]
-    (out / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    write_lines(out / "labels.jsonl", rows)
     found = as_json(improve(handbook, out, "--stage", "gate", "--json"))
     assert (found["gate"]["source"], found["gate"]["adapted"]) == (None, False)
     assert "The shipped gate stays: all 20 labels say the same" in " ".join(found["summary"])
@@ -253,27 +253,6 @@ def test_labels_may_be_there_first(handbook: Path, tmp_path: Path) -> None:
     (tmp_path / "improved" / "labels.jsonl").write_text("", encoding="utf-8")
     result = improve(handbook, tmp_path / "improved", "--stage", "questions")
     assert result.exit_code == 0, result.output
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--stage", "gates"], "no stage is named 'gates'"),
-        (["--questions", 59], "too few"),
-        (["--k", 40], "the gate reads 10 hits"),
-        (["--preset", "slow"], "no preset is named"),
-        (["--retriever", "bm52"], "bm52"),
-        (["--ask", "nowhere.txt"], "nowhere.txt"),
-        (["--labels", "nowhere.jsonl"], "nowhere.jsonl"),
-    ],
-)
-def test_wrong_arguments_say_so(
-    words: list[object], says: str, library: Path, tmp_path: Path
-) -> None:
-    result = suffice("improve", library, "--out", tmp_path / "out", "--preset", "fast", *words)
-    assert result.exit_code == 2, result.output
-    assert says in result.stderr
-    assert "hint:" in result.stderr
 
 
 def test_questions_are_read_from_lines_logs_and_traces(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.commands import as_json, suffice
+from tests.commands import as_json, suffice, write_lines
 from tests.service import running_app
 from tests.stand_in_server import says, serving
 from tests.test_adaptation import quick_fits, yes_no  # noqa: F401 - a fixture for this module
@@ -83,8 +83,7 @@ def row(at: int, complete: bool, by: str) -> dict[str, Any]:
 
 
 def write(path: Path, *some: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in some), encoding="utf-8")
-    return path
+    return write_lines(path, some)
 
 
 def test_a_person_counts_more_than_a_judge_whoever_came_last(tmp_path: Path) -> None:

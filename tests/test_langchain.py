@@ -134,10 +134,6 @@ def test_the_retriever_inside_is_a_child_run_in_the_traces(gate: Gate) -> None:
     assert heard.runs == [("GatedRetriever", False), ("FixedRetriever", True)]
 
 
-def test_it_prints_short(gate: Gate) -> None:
-    assert len(repr(GatedRetriever(retriever=FixedRetriever(), gate=gate))) < 200
-
-
 def test_a_wrong_gate_fails_when_the_retriever_is_made(tmp_path: Path) -> None:
     with pytest.raises(SufficeError, match="nowhere"):
         GatedRetriever(retriever=FixedRetriever(), gate=tmp_path / "nowhere")

@@ -17,9 +17,7 @@ pytest.importorskip("mcp", reason="MCP is not installed: pip install 'suffice[mc
 from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.stdio import stdio_client
-from typer.testing import CliRunner
 
-from suffice.cli.app import app
 from suffice.gate.gate import Gate
 from suffice.integrations.mcp import MAX_PASSAGES, create_server
 from suffice.library import Library
@@ -142,9 +140,3 @@ def test_the_command_serves_over_stdio_and_says_nothing_else_there(library: Libr
         checked, completed = run_client(stdio_client(started, errlog=quiet), story)
     assert checked.structured_content["missing"] == ["Fritz Lang"]
     assert completed.structured_content["verdict"]["action"] == "answer"
-
-
-def test_a_missing_library_fails_before_serving(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["mcp", "--library", str(tmp_path / "nowhere")])
-    assert result.exit_code == 2
-    assert "hint: " in result.stderr

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG
+from tests.commands import write_lines
 
 from suffice import datasets
 from suffice.datasets.gold import Gold, GoldQuestion
@@ -41,9 +42,7 @@ def test_rows_that_go_out_come_back_as_the_same_data_set(tmp_path: Path) -> None
     assert rows[0]["retrieved_contexts"] == [FILM[1], WRONG[1]]
     assert rows[0]["reference_context_ids"] == ["director", "film"]
     assert (rows[1]["retrieved_contexts"], rows[1]["reference_contexts"]) == ([], [""])
-    (tmp_path / "rows.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-    )
+    write_lines(tmp_path / "rows.jsonl", rows)
     again = datasets.load("ragas", tmp_path / "rows.jsonl")
     found = list(again.questions())
     assert [one.question for one in found] == [one.question for one in EXAMPLES]

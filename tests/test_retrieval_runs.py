@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from suffice.datasets.gold import Gold, GoldQuestion
@@ -261,14 +260,3 @@ def test_the_commit_is_read_from_the_checkout_and_is_missing_outside_of_one(tmp_
     assert source_commit(package) == "abcd"
     (git / "HEAD").write_text("beef\n", encoding="utf-8")
     assert source_commit(package) == "beef"
-
-
-def test_a_run_of_many_questions_is_judged_quickly():
-    examples = [example(str(at), "d", "e") for at in range(5000)]
-    run = evaluate_retrieval(
-        "many",
-        examples,
-        {"shelf": FixedRetriever({f"ask {at}": ["d", "x", "e"] for at in range(5000)})},
-        (4,),
-    )
-    assert (per_question(run.rankings("shelf"), "recall@4") == np.ones(5000)).all()

@@ -13,9 +13,11 @@ import pytest
 
 pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 
+import anyio
+import httpx
 from starlette.testclient import TestClient
 from starlette.types import Message
-from tests.service import CHECK, JSON, LINES, build_film_library, call_app, running_app, service_of
+from tests.service import CHECK, JSON, LINES, build_film_library, exchange, running_app, service_of
 
 from suffice.service.app import build_openapi, create_app
 from suffice.service.keys import ApiKeys
@@ -160,7 +162,7 @@ def ways(
         400: lambda: with_body(b'{"question": '),
         401: lambda: send(client, method, path, None),
         403: wrong_scope,
-        408: lambda: slow_body(settings, method, path, token["both"]),
+        408: lambda: slow_body(settings, path, token["both"]),
         409: lambda: of(Settings(keys=settings.keys, preset="fast")),
         413: lambda: with_body(b" " * 3_000_000),
         415: lambda: with_body(b"{}", {"content-type": "text/plain"}),
@@ -172,42 +174,16 @@ def ways(
     }
 
 
-def slow_body(settings: Settings, method: str, path: str, token: str) -> Any:
+def slow_body(settings: Settings, path: str, token: str) -> Any:
     """A body that never comes, at a service that waits a tenth of a second."""
-    import anyio
-
-    sent: list[Message] = []
 
     async def never() -> Message:
         await anyio.sleep(60)
         return {}
 
-    async def keep(message: Message) -> None:
-        sent.append(message)
-
     with running_app(settings, body_seconds=0.1) as other:
-        headers = {
-            "host": "127.0.0.1",
-            "content-type": "application/json",
-            "authorization": f"Bearer {token}",
-        }
-        scope = {
-            "type": "http",
-            "method": method.upper(),
-            "path": path,
-            "query_string": b"",
-            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        }
-        call_app(other, scope, never, keep)
-
-    class Response:
-        status_code = sent[0]["status"]
-
-        @staticmethod
-        def json() -> Any:
-            return json.loads(sent[1]["body"])
-
-    return Response
+        status, body = exchange(other, path, never, authorization=f"Bearer {token}")
+    return httpx.Response(status, content=body)
 
 
 @pytest.mark.parametrize(("method", "path", "status"), documented())
@@ -410,24 +386,6 @@ def test_an_invalid_value_is_named_once(
     line = {"content": json.dumps({**CHECK, **changed}), "headers": LINES}
     batch = send(client, "post", "/v1/check/batch", tokens["both"], **line)
     assert batch.json()["error"]["message"] == says
-
-
-def test_an_unknown_path_says_where_the_paths_are(client: TestClient) -> None:
-    for response in (client.get("/v1/nothing"), client.get("/v1/check")):
-        assert response.json()["error"]["hint"] == "see the paths in /openapi.json"
-
-
-def test_adapting_into_a_folder_of_other_files_is_refused_first(
-    client: TestClient, tokens: dict[str, str], settings: Settings
-) -> None:
-    """Before the labels are looked at: one label is too few, but the folder is named."""
-    other = Path(str(settings.gate_folder)) / "notes"
-    other.mkdir()
-    (other / "keep.txt").write_text("mine", encoding="utf-8")
-    form = {"name": "notes", "labels": [{**CHECK, "complete": True}]}
-    response = send(client, "post", "/v1/adapt", tokens["both"], json=form)
-    assert "is not a gate" in response.json()["error"]["message"]
-    assert (other / "keep.txt").read_text(encoding="utf-8") == "mine"
 
 
 def test_advice_about_options_says_where_they_apply(

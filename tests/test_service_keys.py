@@ -134,30 +134,6 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     assert "has no key" in run("key", "list", "--keys", file)[1]
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--host", "0.0.0.0"), "can be reached from other machines"),
-        (("--gate", "nowhere"), "nowhere is not a gate"),
-        (("--library", "nowhere"), "nowhere is not a library"),
-        (("--library", "qdrant://a:6333"), "'qdrant://a:6333' is not the address of a collection"),
-        (("--limit", "concurrent_reqests=3"), "did you mean 'concurrent_requests'"),
-        (("--limit", "concurrent_requests=many"), "'many' is not a number"),
-        (("--limit", "concurrent_requests=0"), "expected a number above 0"),
-        (("--gate", "a=default", "--gate", "a=default"), "two gates are named 'a'"),
-        (("--preset", "best"), "no preset is named 'best'"),
-        (("--label", "nowhere.jsonl"), "nowhere.jsonl does not exist"),
-        (("--labels", "nowhere/labels.jsonl"), "cannot store labels"),
-        (("--labels", "labels.jsonl", "--workers", "2"), "--workers 2 cannot label"),
-        (("--label", "labels.jsonl"), "both the questions and their labels"),
-    ],
-)
-def test_bad_settings_fail_before_anything_listens(words: tuple[str, ...], says: str) -> None:
-    code, printed = run("--port", "0", *words)
-    assert code == 2
-    assert says in printed
-
-
 def test_a_damaged_key_file_fails_before_anything_listens(tmp_path: Path) -> None:
     """And the error does not quote the whole file."""
     keys = tmp_path / "keys.json"

@@ -17,8 +17,8 @@ from tests.service import (
     CHECK,
     LINES,
     build_film_library,
-    call_app,
     events_of,
+    exchange,
     lines_of,
     running_app,
     service_of,
@@ -313,38 +313,14 @@ def test_a_question_can_be_watched_as_events(client: TestClient) -> None:
 
 
 def test_a_client_that_disconnects_ends_the_question(client: TestClient) -> None:
-    sent: list[bytes] = []
-    comes = iter(
-        [
-            {
-                "type": "http.request",
-                "body": json.dumps({"question": COMPARISON}).encode(),
-                "more_body": False,
-            }
-        ]
-    )
+    body = json.dumps({"question": COMPARISON}).encode()
+    comes = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> Message:
         return next(comes, {"type": "http.disconnect"})
 
-    async def send(message: Message) -> None:
-        sent.append(message.get("body", b""))
-
-    headers = {
-        "host": "127.0.0.1",
-        "content-type": "application/json",
-        "accept": "text/event-stream",
-    }
-    result = [(name.encode(), value.encode()) for name, value in headers.items()]
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": "/v1/ask",
-        "query_string": b"",
-        "headers": result,
-    }
-    call_app(client, scope, receive, send)
-    assert b"event: end" not in b"".join(sent)
+    _, told = exchange(client, "/v1/ask", receive, accept="text/event-stream")
+    assert b"event: end" not in told
     for release in [service_of(client).reserve_slot() for _ in range(4)]:  # its place is free again
         release()
 

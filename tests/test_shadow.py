@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, familiar_gate, found
+from tests.bridge_question import (
+    DIRECTOR,
+    FILM,
+    QUESTION,
+    WRONG,
+    Shown,
+    familiar_gate,
+    search,
+    shown,
+)
 from tests.commands import as_json, suffice
 
 from suffice.answering.expand import ExpansionBudget
@@ -36,20 +45,10 @@ from suffice.integrations import common
 from suffice.integrations.common import Guard, HeldBackWarning, ShadowWarning, log_json, open_log
 from suffice.types import Action, Estimate, Verdict
 
-Shown = dict[str, str]
-
 
 @pytest.fixture(scope="module")
 def gate() -> Gate:
     return familiar_gate()
-
-
-def shown(*pairs: tuple[str, str]) -> list[Shown]:
-    return [{"title": title, "text": text} for title, text in pairs]
-
-
-def search(queries: Any) -> list[list[Shown]]:
-    return [shown(*found(query)) for query in queries]
 
 
 def a_row(

@@ -24,7 +24,7 @@ from tests.small_gate import (
 from suffice.errors import InputError
 from suffice.gate.gate import Gate
 from suffice.gate.training import LabelledQuestion, fit_correction
-from suffice.numeric import log_odds_array, sigmoid
+from suffice.numeric import sigmoid
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -195,7 +195,3 @@ def test_another_world_is_noticed() -> None:
 def test_drift_needs_questions() -> None:
     with pytest.raises(InputError, match="3 recent questions"):
         small_gate().drift([("question", [])] * 3)
-
-
-def test_odds_of_certainty_are_finite() -> None:
-    assert np.isfinite(log_odds_array(np.array([0.0, 1.0]))).all()

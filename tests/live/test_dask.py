@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.commands import suffice
+from tests.commands import suffice, write_lines
 from tests.dask_cluster import DaskCluster, careless_shout, slow_shout, weigh
 from typer.testing import Result
 
@@ -106,17 +106,9 @@ def test_the_commands_write_the_same_bytes_on_workers(cluster: DaskCluster, tmp_
     for where, more in (("here", ()), ("there", ("--scheduler", cluster.address))):
         home = tmp_path / where
         done("build", source, "--out", home / "library", *more)
-        options = ("--dataset", "jsonl", "--path", source, "--limit", 40, "--seed", 1)
-        done(
-            "evaluate",
-            "retrieval",
-            *options,
-            "--retriever",
-            "bm25,hybrid",
-            "--out",
-            home / "retrieval.json",
-            *more,
-        )
+        options = f"--dataset jsonl --path {source} --limit 40 --seed 1".split()
+        searched = ("--retriever", "bm25,hybrid", "--out", home / "retrieval.json")
+        done("evaluate", "retrieval", *options, *searched, *more)
         fast = ("--preset", "fast", "--no-baselines")
         done("evaluate", "gate", *options, *fast, "--out", home / "gate.json", *more)
     here, there = tmp_path / "here", tmp_path / "there"
@@ -138,9 +130,7 @@ def untimed(file: Path) -> Any:
 
 def test_a_benchmark_is_made_the_same_on_workers(cluster: DaskCluster, tmp_path: Path) -> None:
     pages = [{"doc_id": one.doc_id, "title": one.title, "text": one.text} for one in village()]
-    (tmp_path / "corpus.jsonl").write_text(
-        "".join(json.dumps(one) + "\n" for one in pages), encoding="utf-8"
-    )
+    write_lines(tmp_path / "corpus.jsonl", pages)
     for where, more in (("here", ()), ("there", ("--scheduler", cluster.address))):
         done("grade", tmp_path / "corpus.jsonl", "--out", tmp_path / where, *more)
     compared = filecmp.dircmp(tmp_path / "here", tmp_path / "there")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import as_json, suffice
+from tests.commands import as_json, suffice, write_lines
 from tests.films import films
 from tests.stand_in_server import drips, garbage, hangs_up, says, serving
 from typer.testing import Result
@@ -25,11 +25,7 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("llm")]
 
 
 def written(path: Path, *, short: bool = False) -> Path:
-    path.write_text(
-        "".join(json.dumps(document_record(one)) + "\n" for one in films(short=short)),
-        encoding="utf-8",
-    )
-    return path
+    return write_lines(path, (document_record(one) for one in films(short=short)))
 
 
 @pytest.fixture
@@ -71,19 +67,8 @@ def test_a_real_model_does_its_part_and_sound_questions_come_out(
     budget, rules do instead.
     """
     corpus, out = written(tmp_path / "short.jsonl", short=True), tmp_path / "made"
-    words = (
-        "--model-stages",
-        by_model,
-        "--max-requests",
-        str(requests),
-        "--fallback",
-        "--max-tokens",
-        "64",
-        "--longest",
-        "2",
-        "--per-hop",
-        "1",
-    )
+    limits = f"--max-requests {requests} --fallback --max-tokens 64 --longest 2 --per-hop 1"
+    words = f"--model-stages {by_model} {limits}".split()
     result = grade(corpus, out, server, *words, timeout_s=240)
     found = as_json(result)
     assert found["counts"]["documents"] == 20

@@ -5,15 +5,12 @@ Weak answers, real protocol.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stand_in_server import drips, garbage, serving
-from typer.testing import CliRunner
+from tests.commands import typed
 
-from suffice.cli.app import app
 from suffice.integrations.judge import SAID, open_judge
 from suffice.integrations.openai import CachedModel, OpenAIModel
 from suffice.retrieval.filters import ModelExtractor, filter_schema
@@ -81,23 +78,6 @@ def test_a_server_that_is_too_slow_leaves_the_question_to_the_vocabulary(server:
     assert "within 0.01 s" in found.notes[0]
 
 
-@pytest.mark.parametrize("reply", [garbage, drips])
-def test_a_server_that_talks_garbage_or_drips_does_too(reply: Any) -> None:
-    with serving(reply) as (url, _):
-        broken = OpenAIModel("broken", base_url=url, timeout_s=0.5, retries=0)
-        (found,) = ModelExtractor(broken, VOCABULARY).extract(["What did Fortune report?"])
-    assert (found.by, found.filter.conditions[0].values) == ("vocabulary", ("Fortune",))
-
-
-def test_a_dead_server_does_too() -> None:
-    with serving(garbage) as (url, _):
-        pass
-    dead = OpenAIModel("dead", base_url=url, timeout_s=2, retries=0)
-    (found,) = ModelExtractor(dead, VOCABULARY).extract(["What did Fortune report?"])
-    assert (found.by, found.filter.conditions[0].values) == ("vocabulary", ("Fortune",))
-    assert os.environ.get("OPENAI_API_KEY", "no key") not in found.notes[0]
-
-
 def test_it_judges_hits_by_its_log_probabilities(server: str) -> None:
     judge = open_judge(f"{server}#smollm2", timeout_s=240)
     opinions = judge.judge([("Who wrote Emma?", ["Emma"], ["Emma is a novel by Jane Austen."])] * 2)
@@ -119,27 +99,10 @@ def test_it_answers_questions_about_what_a_retriever_finds(server: str, tmp_path
     (tmp_path / "MultiHopRAG.json").write_text(
         json.dumps([{**query, "evidence_list": [{"title": "The trial"}]}])
     )
-    options = [
-        "--dataset",
-        "multihop_rag",
-        "--path",
-        str(tmp_path),
-        "--model",
-        "smollm2",
-        "--base-url",
-        server,
-        "--json",
-    ]
-    options += [
-        "--timeout-s",
-        "240",
-        "--retriever",
-        "bm25",
-        "--systems",
-        "naive",
-        "--gate",
-        "default",
-    ]
-    result = CliRunner().invoke(app, ["evaluate", "answers", *options])
+    server_options = f"--model smollm2 --base-url {server} --timeout-s 240 --json"
+    result = typed(
+        f"evaluate answers --dataset multihop_rag --path {tmp_path} {server_options} "
+        "--retriever bm25 --systems naive --gate default"
+    )
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["systems"]["naive"]["figures"]["calls"]["value"] == 1

@@ -20,19 +20,8 @@ ROOT = Path(__file__).parents[2]
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("furo", reason="pip install sphinx furo myst-parser")
     folder = tmp_path_factory.mktemp("site")
-    made = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-q",
-        "-W",
-        "--keep-going",
-        "-b",
-        "html",
-        str(ROOT / "docs"),
-        str(folder),
-    ]
-    done = subprocess.run(made, capture_output=True, text=True, check=False)
+    words = f"-m sphinx -q -W --keep-going -b html {ROOT}/docs {folder}".split()
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import write_lines
 from tests.small_gate import collection
 from typer.testing import CliRunner
 
@@ -30,9 +31,7 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 def written(folder: Path, **files: list[dict[str, Any]]) -> Path:
     folder.mkdir(exist_ok=True)
     for name, records in files.items():
-        (folder / f"{name}.jsonl").write_text(
-            "".join(json.dumps(one) + "\n" for one in records), encoding="utf-8"
-        )
+        write_lines(folder / f"{name}.jsonl", records)
     return folder
 
 
@@ -135,7 +134,7 @@ def test_a_gate_that_is_worse_on_real_labels_is_not_written(better: bool, tmp_pa
         {"question": question, "hits": hits, "complete": bool(yes)}
         for (question, hits), yes in zip(lists, complete)
     ]
-    labels.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_lines(labels, rows)
     words += [str(out), "--labels", str(labels)]
     result = CliRunner().invoke(app, words)
     assert (result.exit_code, out.exists()) == ((0, True) if better else (3, False)), result.output

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import suffice
+from tests.commands import suffice, write_lines
 
 from suffice_research.answers import AnswerRun
 
@@ -43,9 +43,7 @@ def benchmark(tmp_path: Path) -> Path:
             }
         )
     for file, records in (("documents", documents), ("questions", questions)):
-        (folder / f"{file}.jsonl").write_text(
-            "".join(json.dumps(one) + "\n" for one in records), encoding="utf-8"
-        )
+        write_lines(folder / f"{file}.jsonl", records)
     return folder
 
 
@@ -53,8 +51,7 @@ def benchmark(tmp_path: Path) -> Path:
 def results(tmp_path: Path) -> Path:
     path = tmp_path / "mine.jsonl"
     records = [{"question_id": name, "correct": at % 3 > 0} for at, name in enumerate(PUPILS[:50])]
-    path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
-    return path
+    return write_lines(path, records)
 
 
 def evaluate(*words: object) -> Any:
@@ -87,13 +84,6 @@ def test_a_script_gets_every_cell(benchmark: Path, results: Path) -> None:
     assert sum(one["questions"] for one in printed["missing_links"] if one["exact"]) == 15
 
 
-def test_a_wrong_file_is_told_in_two_lines(benchmark: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty.jsonl").write_text('{"question_id": "nobody", "correct": true}\n')
-    result = suffice("evaluate", "difficulty", tmp_path / "empty.jsonl", "--benchmark", benchmark)
-    assert result.exit_code == 2
-    assert "hint:" in result.output
-
-
 def test_a_run_of_answers_is_read_as_it_was_written(benchmark: Path, tmp_path: Path) -> None:
     """The whole chain: questions with answers, `evaluate answers --out`, `evaluate difficulty`."""
     questions = benchmark / "questions.jsonl"
@@ -106,7 +96,7 @@ def test_a_run_of_answers_is_read_as_it_was_written(benchmark: Path, tmp_path: P
             for at, name in enumerate(PUPILS[:50])
         ]),
     ):  # fmt: skip
-        file.write_text("".join(json.dumps(one) + "\n" for one in of), encoding="utf-8")
+        write_lines(file, of)
     run = tmp_path / "run.json"
     made = suffice(
         "evaluate", "answers", "--dataset", "jsonl", "--path", benchmark, "--answers", given,

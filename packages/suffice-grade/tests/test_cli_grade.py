@@ -6,22 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.commands import suffice
+from tests.commands import suffice, write_lines
 from tests.films import films
 from typer.testing import Result
 
 from suffice.datasets.jsonl import document_record
 from suffice.storage import new_artefact
-from suffice_grade import parsed_relations
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     path = tmp_path / "corpus.jsonl"
-    path.write_text(
-        "".join(json.dumps(document_record(one)) + "\n" for one in films()), encoding="utf-8"
-    )
-    return path
+    return write_lines(path, (document_record(one) for one in films()))
 
 
 def grade(corpus: Path, *words: object) -> Result:
@@ -41,23 +37,6 @@ def test_a_run_ends_with_its_audit_and_a_page(corpus: Path, tmp_path: Path) -> N
     assert (again["done"], again["audit"]) == ([], kept)
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--prices", "cheap"], "two numbers"),
-        (["--model", "m", "--model-stages", "cooking"], "no stage is named 'cooking'"),
-        (["--model", "m", "--base-url", "nowhere"], "error:"),
-        (["--forms", "sonnet"], "no form is named"),
-    ],
-)
-def test_errors_come_before_the_work(words: list[str], says: str, corpus: Path) -> None:
-    result = grade(corpus, *words)
-    assert result.exit_code in (1, 2)
-    assert says in result.stderr
-    assert "hint:" in result.stderr
-    assert not (corpus.parent / "made" / "questions.jsonl").exists()
-
-
 def test_a_folder_of_another_kind_is_left_alone(corpus: Path, tmp_path: Path) -> None:
     notes, loop = tmp_path / "notes", tmp_path / "improved"
     (notes / "stages").mkdir(parents=True)
@@ -73,15 +52,6 @@ def test_a_folder_of_another_kind_is_left_alone(corpus: Path, tmp_path: Path) ->
         assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_without_a_corpus_it_says_what_one_looks_like(tmp_path: Path) -> None:
-    nothing = suffice("grade", "--out", tmp_path / "made")
-    assert nothing.exit_code == 2
-    assert "the corpus is missing" in nothing.stderr
-    folder = grade(tmp_path)
-    assert folder.exit_code == 2
-    assert "no documents.jsonl and no corpus.jsonl" in folder.stderr
-
-
 def test_a_folder_of_texts_is_a_corpus(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -95,22 +65,3 @@ def test_a_folder_of_texts_is_a_corpus(tmp_path: Path) -> None:
     made = (tmp_path / "made" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     found = {(one["question"], one["answer"]) for one in map(json.loads, made)}
     assert ("What is the default port of the Billing service?", "8443") in found
-
-
-def test_a_table_in_another_encoding_is_named(tmp_path: Path) -> None:
-    table = tmp_path / "teams.csv"
-    table.write_text("title,text\nTérn,Térn is led by Mira Holt.\n", encoding="latin-1")
-    result = grade(table)
-    assert result.exit_code == 2
-    assert "teams.csv: is not UTF-8 text" in result.output
-
-
-def test_parse_without_spacy_says_how_to_install_it(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parsed_relations, "find_spec", lambda name: None)
-    result = grade(corpus, "--parse")
-    assert result.exit_code == 2
-    assert "needs the extra 'parse'" in result.stderr
-    assert "pip install './packages/suffice-grade[parse]'" in result.stderr
-    assert not (corpus.parent / "made").exists()

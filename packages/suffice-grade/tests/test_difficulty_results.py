@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import write_lines
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
@@ -26,8 +26,7 @@ EXAMPLES = [
 
 def results(folder: Path, *records: dict[str, Any]) -> Path:
     path = folder / "rag.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
-    return path
+    return write_lines(path, records)
 
 
 def test_a_system_that_says_whether_it_was_right_is_believed(tmp_path: Path) -> None:
