@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.commands import suffice
 from tests.stand_in_server import fails, says, serving
-from typer.testing import CliRunner, Result
 
-from suffice.cli.app import app
 from suffice.library import Library
 from suffice.testing import VILLAGE
 
@@ -22,9 +21,7 @@ def village(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(village: Path, question: str, *options: str) -> list[str]:
-    result = CliRunner().invoke(
-        app, ["search", str(village), question, "--strict", "--json", *options]
-    )
+    result = suffice("search", village, question, "--strict", "--json", *options)
     assert result.exit_code == 0, result.output
     return [hit["doc_id"] for hit in json.loads(result.stdout)["hits"]]
 
@@ -38,7 +35,7 @@ def test_auto_extracts_the_filter_from_the_question(village: Path) -> None:
 def test_the_clock_can_be_set(village: Path) -> None:
     question = "What was written yesterday of the engine?"
     assert found(village, question, "--filter", "auto", "--today", "2023-11-02") == ["babbage"]
-    result = CliRunner().invoke(app, ["search", str(village), question, "--today", "tomorrow"])
+    result = suffice("search", village, question, "--today", "tomorrow")
     assert result.exit_code == 2
     assert "--today 2023-12-01" in result.output
 
@@ -55,21 +52,15 @@ def test_a_model_may_make_the_filter_and_may_fail(village: Path) -> None:
 
 def test_the_extracted_filter_is_shown(village: Path) -> None:
     question = "What did BBC write of the engine in June 1990?"
-    shown = CliRunner().invoke(app, ["search", str(village), question, "--filter", "auto"])
+    shown = suffice("search", village, question, "--filter", "auto")
     assert "filter: source is BBC" in shown.stderr
     assert "note: no document is of 1990-06-01 to 1990-06-30: left out" in shown.stderr
-    read = json.loads(
-        CliRunner()
-        .invoke(app, ["search", str(village), question, "--filter", "auto", "--json"])
-        .stdout
-    )["filter"]
+    read = json.loads(suffice("search", village, question, "--filter", "auto", "--json").stdout)[
+        "filter"
+    ]
     assert read["conditions"] == [{"field": "source", "operator": "$in", "values": ["BBC"]}]
-    silent = CliRunner().invoke(app, ["search", str(village), "the engine", "--filter", "auto"])
+    silent = suffice("search", village, "the engine", "--filter", "auto")
     assert "filter: none" in silent.stderr
-
-
-def suffice(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def test_a_library_is_the_first_argument_or_an_option(village: Path) -> None:
@@ -93,5 +84,5 @@ def test_hits_of_a_completed_search_bring_their_texts_to_a_check(village: Path) 
     record = json.loads(found.stdout)
     assert all(hit["text"] for hit in record["hits"])
     words = ["check", question, "--hits", "-", "--preset", "fast", "--json"]
-    checked = CliRunner().invoke(app, words, input=found.stdout)
+    checked = suffice(*words, given=found.stdout)
     assert json.loads(checked.stdout)["notes"] == []

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.commands import suffice
 
-from suffice.cli.app import app
 from suffice.errors import InputError, SufficeError
 from suffice.evaluation.compare import compare_runs, load_run
 from suffice.evaluation.gate_runs import GateRun
@@ -158,13 +157,11 @@ def test_the_command_prints_tables_or_json_or_writes_a_page(tmp_path: Path):
         searched(name, every).save(tmp_path / f"{name}.json")
         for name, every in (("bm25", 2), ("hybrid", 40))
     )
-    shown = CliRunner().invoke(app, ["report", str(old), str(new)])
+    shown = suffice("report", old, new)
     assert shown.exit_code == 0
     assert "Retrieval on village" in shown.stdout
-    printed = CliRunner().invoke(app, ["report", str(old), str(new), "--json"])
+    printed = suffice("report", old, new, "--json")
     assert json.loads(printed.stdout)[0]["rows"][0]["retriever"] == "hybrid"
     page = tmp_path / "report.html"
-    assert (
-        CliRunner().invoke(app, ["report", str(old), str(new), "--out", str(page)]).exit_code == 0
-    )
+    assert suffice("report", old, new, "--out", page).exit_code == 0
     assert "Runs beside each other" in page.read_text(encoding="utf-8")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.commands import as_json, suffice, typed
 
-from suffice.cli.app import app
 from suffice.errors import DataError, InputError
 from suffice.service.keys import ApiKeys
 from suffice.service.settings import Limits, Settings
@@ -114,31 +112,24 @@ def test_a_limit_is_a_number_above_zero() -> None:
 # ---- command line
 
 
-def run(*words: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["serve", *words])
-    return result.exit_code, result.output
-
-
 def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
-    file = str(tmp_path / "keys.json")
-    code, made = run(
-        "key", "new", "--keys", file, "--name", "laptop", "--write", "--label", "--json"
-    )
-    assert code == 0
-    assert ApiKeys(file).authenticate(json.loads(made)["token"]) is not None
-    listed = run("key", "list", "--keys", file)[1]
+    file = tmp_path / "keys.json"
+    made = typed(f"serve key new --keys {file} --name laptop --write --label --json")
+    token = as_json(made)["token"]
+    assert ApiKeys(file).authenticate(token) is not None
+    listed = typed(f"serve key list --keys {file}").output
     assert "label read write" in listed
     assert "laptop" in listed
-    assert json.loads(made)["token"] not in listed
-    assert run("key", "revoke", "laptop", "--keys", file)[0] == 0
-    assert "has no key" in run("key", "list", "--keys", file)[1]
+    assert token not in listed
+    assert typed(f"serve key revoke laptop --keys {file}").exit_code == 0
+    assert "has no key" in typed(f"serve key list --keys {file}").output
 
 
 def test_a_damaged_key_file_fails_before_anything_listens(tmp_path: Path) -> None:
     """And the error does not quote the whole file."""
     keys = tmp_path / "keys.json"
     keys.write_bytes(b"\xda\x30" * 5_000)
-    result = CliRunner().invoke(app, ["serve", "--port", "0", "--keys", str(keys)])
+    result = suffice("serve", "--port", "0", "--keys", keys)
     assert result.exit_code == 1
     assert "is not a key file" in result.output
     assert "hint: restore it" in result.output

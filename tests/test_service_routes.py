@@ -226,12 +226,6 @@ def test_a_file_is_labelled_beside_it_under_the_name_of_the_key(tmp_path: Path) 
     assert (row["complete"], row["by"], row["hits"][0]["id"]) == (None, "ada/laptop", "navigator")
 
 
-def test_without_a_place_for_labels_the_route_says_how_to_give_one(client: TestClient) -> None:
-    response = client.get("/v1/label/next", params={"by": "ada"})
-    assert (response.status_code, response.json()["error"]["code"]) == (409, "not_ready")
-    assert "suffice serve --labels labels.jsonl" in response.json()["error"]["hint"]
-
-
 # ---- library
 
 
@@ -246,16 +240,6 @@ def test_a_search_finds_documents_with_their_texts(client: TestClient) -> None:
         ][0]["text"]
         is None
     )
-
-
-def test_an_unknown_retriever_or_filter_is_the_callers_mistake(client: TestClient) -> None:
-    for wrong in (
-        {"retriever": "hybird"},
-        {"filter": {"colour": "red"}},
-        {"filter": "automatic"},
-        {"k": 0},
-    ):
-        assert client.post("/v1/search", json={"question": "Dog Law", **wrong}).status_code == 422
 
 
 def test_complete_stops_when_the_gate_answers(client: TestClient) -> None:
@@ -335,19 +319,6 @@ def test_the_library_describes_itself(client: TestClient) -> None:
     assert (known["title"], nobody) == ("Dog Law", None)
 
 
-def test_without_a_library_its_routes_say_how_to_add_one() -> None:
-    with running_app() as client:
-        response = client.post("/v1/search", json={"question": "Dog Law"})
-        assert (response.status_code, response.json()["error"]["code"]) == (409, "not_ready")
-        assert "--library" in response.json()["error"]["hint"]
-        assert (
-            client.post(
-                "/v1/check", json={"question": "Who?", "hits": [{"doc_id": "dog"}]}
-            ).status_code
-            == 200
-        )
-
-
 def test_documents_come_and_go_with_a_key_that_may_write(tmp_path: Path) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
     writer, reader = keys.create("writer", ("read", "write"))[0], keys.create("reader")[0]
@@ -391,14 +362,6 @@ def _with(token: str) -> dict[str, str]:
 
 
 # ---- health, logs, figures
-
-
-def test_health_and_readiness(client: TestClient) -> None:
-    assert client.get("/healthz").json()["data"]["status"] == "alive"
-    assert client.get("/readyz").json()["data"]["status"] == "ready"
-    with running_app() as other:
-        service_of(other).checks.stop()
-        assert other.get("/readyz").status_code == 503
 
 
 def test_metrics_count_verdicts_and_requests() -> None:

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.commands import suffice
 from tests.properties.test_name_rows_properties import same
 from tests.qdrant_server import Servers
 from tests.values import known
-from typer.testing import CliRunner
 
-from suffice.cli.app import app
 from suffice.datasets import jsonl
 from suffice.engines.qdrant import QdrantStore
 from suffice.errors import EngineError, InputError, NotReadyError
@@ -199,7 +198,7 @@ def test_build_and_search_by_the_command_line(
 ) -> None:
     monkeypatch.setenv("SUFFICE_CACHE", str(tmp_path / "cache"))
     jsonl.write(controlled_collection(documents=60), tmp_path / "data")
-    built = CliRunner().invoke(app, ["build", str(tmp_path / "data"), "--store", address])
+    built = suffice("build", tmp_path / "data", "--store", address)
     assert built.exit_code == 0, built.output
     with Library.open(address) as library:
         title = next(library.documents()).title
@@ -208,11 +207,11 @@ def test_build_and_search_by_the_command_line(
         ["search", address, title],
         ["search", "--store", address, title, "--retriever", "bridge", "--json"],
     ):
-        found = CliRunner().invoke(app, words)
+        found = suffice(*words)
         assert found.exit_code == 0, found.output
         assert title.split()[0] in found.output
-    again = CliRunner().invoke(
-        app, ["build", str(tmp_path / "data"), "--store", address, "--rebuild", "--encoder", "none"]
+    again = suffice(
+        "build", tmp_path / "data", "--store", address, "--rebuild", "--encoder", "none"
     )
     assert again.exit_code == 0, again.output
     with Library.open(address) as library:

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import write_lines
+from tests.commands import suffice, write_lines
 from tests.small_gate import collection
-from typer.testing import CliRunner
 
-from suffice.cli.app import app
 from suffice.datasets.jsonl import document_record, question_record
 from suffice.errors import InputError, NotReadyError
 from suffice.gate.gate import Gate
@@ -106,7 +104,7 @@ def test_a_gate_is_fitted_on_questions_and_twins_from_the_command_line(tmp_path:
     made = village_benchmark(tmp_path)
     words = ["fit", "--benchmark", str(made), "--k", "6", "--preset", "fast", "--json"]
     words += ["--out", str(tmp_path / "gate")]
-    result = CliRunner().invoke(app, words)
+    result = suffice(*words)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["questions"] == 110
     assert (
@@ -123,7 +121,7 @@ def test_a_gate_that_is_worse_on_real_labels_is_not_written(better: bool, tmp_pa
     made, out = village_benchmark(tmp_path), tmp_path / "gate"
     fitted = tmp_path / "first"
     words = ["fit", "--benchmark", str(made), "--k", "6", "--preset", "fast", "--out"]
-    first = CliRunner().invoke(app, [*words, str(fitted)])
+    first = suffice(*words, fitted)
     assert "can be worse than the shipped gate; --labels FILE compares both" in first.stderr
     gates = (Gate.load(fitted), Gate.load(preset="fast"))
     lists = [(one.question, one.hits[:6]) for one in sample_questions(60)]
@@ -136,14 +134,14 @@ def test_a_gate_that_is_worse_on_real_labels_is_not_written(better: bool, tmp_pa
     ]
     write_lines(labels, rows)
     words += [str(out), "--labels", str(labels)]
-    result = CliRunner().invoke(app, words)
+    result = suffice(*words)
     assert (result.exit_code, out.exists()) == ((0, True) if better else (3, False)), result.output
     says = "better: the Brier score falls by" if better else "worse: the Brier score rises by"
     assert f"on 60 labels, {says}" in result.stdout
-    assert CliRunner().invoke(app, [*words, "--force"]).exit_code == 0
+    assert suffice(*words, "--force").exit_code == 0
     assert out.exists()
     labels.write_text(json.dumps(rows[0]) + "\n", encoding="utf-8")
-    few = CliRunner().invoke(app, words)
+    few = suffice(*words)
     assert few.exit_code == 2
     assert "has 1 labels that can be used, expected at least 20" in few.stderr
 
