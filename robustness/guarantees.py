@@ -113,7 +113,6 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
                 "test_hostile_files.py::test_an_endless_line_costs_no_more_than_the_limit",
                 "test_gate.py::test_a_huge_text_costs_no_more_than_its_beginning",
                 "live/test_serve.py::test_slow_clients_and_garbage_get_a_response_and_are_disconnected",
-                "live/test_serve.py::test_clients_that_do_not_read_are_disconnected",
                 "test_service_errors.py::test_a_compressed_body_is_rejected",
             ),
             ("fuzz",),
@@ -167,7 +166,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "A text cannot steer `ask`: in prompts it stays inside its fence, and a model that obeys it changes no action.",
             (
                 "test_ask_injection.py::test_prompts_keep_every_attack_inside_the_fence",
-                "test_ask_injection.py::test_an_obedient_model_changes_no_action_and_no_answer",
+                "test_ask_injection.py::test_an_obedient_model_does_not_bring_in_the_answer_of_an_attack",
             ),
             (),
             "False sentences in plain words: suffice checks whether evidence is there, not whether it is true.",
@@ -262,7 +261,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Every accepted request is answered, also during shutdown; excess requests are rejected at once.",
             (
-                "live/test_serve.py::test_a_shutdown_under_load_answers_every_accepted_request",
+                "live/test_serve.py::test_a_shutdown_under_load_answers_what_it_has_begun",
                 "live/test_serve.py::test_too_many_requests_get_429",
                 "live/test_serve.py::test_a_worker_that_dies_is_replaced",
             ),
