@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import overview
 
-from docs.generators import models
+from docs.generators import answers, models
 from docs.generators.markdown import at_commit, table
 from docs.generators.paths import DOCS, RESULTS, RUNS
 from suffice.evaluation.report import Cell, Table, format_cell
@@ -151,7 +151,7 @@ def _answers() -> str:
     study = json.loads((RUNS / "answers.json").read_text(encoding="utf-8"))
     rows = []
     for name, row in study["sources"].items():
-        unseen = name.startswith(UNSEEN_ANSWERS)
+        unseen = name.startswith(answers.UNSEEN)
         figures = (f"{row[key]:.2f}" for key in ("em", "right", "answered"))
         given = f"{row['right of given']:.2f} of {row['given']}" if row["given"] else "none given"
         cells = (*figures, given, f"{row['abstained']:.2f}", f"{row['handled']:.2f}")
@@ -171,9 +171,6 @@ def _answers() -> str:
         "handled right",
     )
     return table(head, rows)
-
-
-UNSEEN_ANSWERS = ("covidqa", "everyday/", "direction")  # nothing is trained on these
 
 
 def _stopping(stop: Table) -> str:

@@ -29,7 +29,12 @@ NUMBERED = {
     "par-rag": ((2, 4), (2,)),
     "grade": (range(1, 5), range(1, 5)),
 }
-ROOTS = {"suffice": ROOT / "src", "suffice_research": ROOT / "research", "docs": ROOT}
+ROOTS = {
+    "suffice": ROOT / "src",
+    "suffice_research": ROOT / "research",
+    "suffice_grade": ROOT / "packages" / "suffice-grade",
+    "docs": ROOT,
+}
 ITEMS = [(paper, one) for paper in load_papers().values() for one in paper.items]
 
 
