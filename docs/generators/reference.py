@@ -338,8 +338,9 @@ WRITTEN_FORMATS = {
         "`suffice serve key new`",
     ),
 }
-# Of ONNX, and of what a reader says: no file holds it but as part of the reader's name.
-NOT_FORMATS = {"IR_VERSION", "READING_VERSION"}
+# Of ONNX; of what a reader says: no file holds it but as part of the reader's name; of a run that the
+# research package writes.
+NOT_FORMATS = {"IR_VERSION", "READING_VERSION", "ANSWERS_VERSION"}
 
 
 def format_versions() -> dict[str, int]:
