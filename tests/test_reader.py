@@ -451,7 +451,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str, message: s
             shutil.copy(SHIPPED_READER / file, draft / file)
         (draft / name).write_bytes(b'{"neither": "nor"}')
     with pytest.raises(DataError, match=message) as caught:
-        Reader(tmp_path / "reader")
+        Reader(tmp_path / "reader").read(QUESTION, TITLES, TEXTS)
     assert caught.value.hint == REBUILD
 
 

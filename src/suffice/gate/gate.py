@@ -401,7 +401,7 @@ class Gate:
         hint = "pass the folder of a gate, or nothing for the shipped one"
         _check_type(path, str | Path | None, "the gate", "a path", hint=hint)
         folder, card = open_gate_folder(None if path is None else Path(path), preset)
-        words, readers = WordTable.load(), _readers_of(card, str(folder))
+        words, readers = _shipped_words(), _readers_of(card, str(folder))
         stuffing_filter = StuffingFilter.load() if preset == HARDENED else None
         # Numbers so large that their difference is NaN also mean a damaged file.
         refit = _refit(folder)
@@ -498,6 +498,11 @@ def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, An
     if type(k) is not int or k < 1 or not all(isinstance(one, str | None) for one in names):
         raise DataError(f"the card of {folder} has an invalid `k` or reader name", hint=refit)
     return folder, card
+
+
+@cache
+def _shipped_words() -> WordTable:
+    return WordTable.load()
 
 
 def _readers_of(card: Mapping[str, Any], where: str) -> Readers:

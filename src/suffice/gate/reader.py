@@ -112,24 +112,37 @@ class Reader:
     """The model in a folder; by default the shipped one."""
 
     def __init__(self, folder: Path | None = None, *, threads: int = 0) -> None:
-        from tokenizers import Tokenizer  # slow to import
-
         self.folder = folder or SHIPPED_READER
         self._hashes = open_artefact(
             self.folder, kind=READER_KIND, version=READER_VERSION, rebuild=REBUILD
         ).files
+        # Windows share the cores better than the operations of one window do.
+        self._threads, self._workers = threads, allowed_threads(threads)
+
+    # Opened by the first list that is read: their hashes are checked, and opening takes longer than
+    # everything else that loading a gate does.
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer  # slow to import
+
         path = self.folder / "tokenizer.json"
         try:
-            self._tokenizer = Tokenizer.from_file(str(path))
+            tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # tokenizers raises bare Exception
             raise DataError(f"{path} is not a tokenizer: {error}", hint=REBUILD) from error
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        # Windows share the cores better than the operations of one window do.
-        self._workers = allowed_threads(threads)
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    @cached_property
+    def _joint(self) -> Any:
+        return open_onnx(self.folder / JOINT_FILE, threads=self._threads, hint=REBUILD)
+
+    @cached_property
+    def _read_window(self) -> Any:
         pair = open_onnx(self.folder / PAIR_FILE, threads=1, hint=REBUILD)
-        self._joint = open_onnx(self.folder / JOINT_FILE, threads=threads, hint=REBUILD)
-        self._read_window = lru_cache(KEPT_WINDOWS)(partial(_read_window, pair))
+        return lru_cache(KEPT_WINDOWS)(partial(_read_window, pair))
 
     @property
     def name(self) -> str:
