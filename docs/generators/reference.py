@@ -305,7 +305,7 @@ WRITTEN_FORMATS = {
         "a run of retrievers: JSON",
         "`suffice evaluate retrieval --out`",
     ),
-    "suffice.storage.stage_cache._VERSION": (
+    "suffice_grade.stage_cache._VERSION": (
         "a stage of a benchmark or of the loop: a folder",
         "`suffice grade --out`, `suffice improve --out`",
     ),

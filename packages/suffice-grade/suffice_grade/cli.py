@@ -70,11 +70,15 @@ def grade(
 ) -> None:
     """Make a graded multi-hop benchmark from a corpus."""
     from suffice.answering.budget import Budget
-    from suffice.evaluation.benchmark_maker import NoQuestionsError
     from suffice.evaluation.report import require_report_extra
     from suffice_grade.benchmark_files import audit_benchmark, benchmark_report
     from suffice_grade.parsed_relations import find_model
-    from suffice_grade.pipeline import BenchmarkSettings, build_benchmark, check_out
+    from suffice_grade.pipeline import (
+        BenchmarkSettings,
+        NoQuestionsError,
+        build_benchmark,
+        check_out,
+    )
 
     if report:
         require_report_extra()

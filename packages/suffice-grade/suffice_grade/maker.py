@@ -1,14 +1,16 @@
-"""GRADE behind the seam `suffice.evaluation.benchmark_maker`, for `suffice improve` and `fit`."""
+"""What `suffice improve` and `suffice fit --benchmark` need of GRADE."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from suffice.datasets.gold import GoldQuestion
-from suffice.evaluation.benchmark_maker import MadeBenchmark, MadeDifficulty
+from suffice.evaluation.heatmap import Heatmap
+from suffice.evaluation.report import Table
+from suffice.evaluation.significance import Interval
 from suffice.protocols import Encoder, Progress
-from suffice.storage.stage_cache import hash_code
 from suffice.types import Document, QuestionId
 from suffice_grade.benchmark_files import (
     benchmark_questions,
@@ -25,10 +27,33 @@ from suffice_grade.difficulty_matrix import (
 )
 from suffice_grade.parsed_relations import find_model
 from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
+from suffice_grade.stage_cache import hash_code
+
+
+@dataclass(frozen=True, slots=True)
+class MadeBenchmark:
+    """How many questions were made, and why others were dropped."""
+
+    questions: int
+    twins: int  # unanswerable: a needed document is missing
+    lookalikes: int  # twins in which a changed copy replaces that document
+    by_hops: Mapping[int, int]
+    by_kind: Mapping[str, int]
+    dropped: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MadeDifficulty:
+    """Where a retriever misses evidence."""
+
+    error: Interval
+    by_hops: Mapping[int, tuple[int, Interval]]  # hops -> questions, and their error
+    shown: tuple[Table | Heatmap, ...]
+    findings: tuple[str, ...]  # in plain words
 
 
 class GradeMaker:
-    """A `BenchmarkMaker`."""
+    """Makes a benchmark in a folder, and reads it."""
 
     @property
     def digest(self) -> str:

@@ -21,14 +21,12 @@ from typing import Any
 
 from suffice.datasets.jsonl import document_record, load_documents
 from suffice.errors import InputError
-from suffice.evaluation.benchmark_maker import NoQuestionsError
 from suffice.jobs import Job, JobRunner, run_in_process, split_into_blocks
 from suffice.protocols import Encoder, Progress
 from suffice.registry import ENCODERS
 from suffice.retrieval.encoders import BlockEncoder
 from suffice.storage import BadRecords, write_atomically
 from suffice.storage.artefacts import read_json
-from suffice.storage.stage_cache import StageCache, check_folder, hash_code, json_line
 from suffice.types import Document
 from suffice_grade.bridge_questions import write_bridge_questions, write_intersection_questions
 from suffice_grade.chain_questions import RuleQuestions, Wording
@@ -57,6 +55,7 @@ from suffice_grade.knowledge_graph import (
 from suffice_grade.lookalikes import look_alike, other_subjects
 from suffice_grade.news_questions import write_news_questions
 from suffice_grade.parsed_relations import ParsedTriples, find_model
+from suffice_grade.stage_cache import StageCache, check_folder, hash_code, json_line
 from suffice_grade.stage_protocols import (
     Claim,
     ClaimExtractor,
@@ -80,6 +79,10 @@ FORMS = (
 )  # fmt: skip
 MIN_DOCUMENTS = 2
 Records = list[dict[str, Any]]
+
+
+class NoQuestionsError(InputError):
+    """The corpus yields no questions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ from suffice.answering.budget import Budget
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.errors import InputError, ModelError
-from suffice.evaluation.benchmark_maker import NoQuestionsError
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.evaluation.report import Cell, Section, Series, Table
 from suffice.evaluation.result_files import source_commit
@@ -41,7 +40,7 @@ from suffice.storage import BadRecords, read_json_records, sha256_of, write_atom
 from suffice.types import Document
 from suffice_grade.benchmark_files import open_benchmark
 from suffice_grade.difficulty_matrix import MAX_HOPS, heatmap, matrix_table, question_difficulty
-from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
+from suffice_grade.pipeline import BenchmarkSettings, NoQuestionsError, build_benchmark
 from suffice_research.answer_systems import AnswerSetup, open_corpus, run_systems
 from suffice_research.controlled import controlled_collection
 from suffice_research.figures import Curves

@@ -21,12 +21,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from suffice.errors import InputError, SufficeError
-from suffice.evaluation.benchmark_maker import NoQuestionsError
 from suffice.storage import BadRecords, read_json_records
 from suffice.types import Document
 from suffice_grade.claims import PageIndex, RuleClaims, parse_pages
 from suffice_grade.knowledge_graph import seeded_order
-from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
+from suffice_grade.pipeline import BenchmarkSettings, NoQuestionsError, build_benchmark
 from suffice_grade.stage_protocols import Claim, Triple
 from suffice_grade.triples import RuleTriples
 from suffice_research.grade.corpora import CORPORA, ROOT

@@ -18,12 +18,11 @@ from suffice.cli import evaluate, output
 from suffice.errors import SufficeError
 from suffice.registry import COMMANDS, missing_package
 
-OWN = (
-    "demo build search check ask improve fit adapt judge evaluate report serve mcp doctor"
-).split()
+OWN = ("demo build search check ask fit adapt judge evaluate report serve mcp doctor").split()
 # Commands of packages beside this one. Without its package, a command says how to install it.
 ELSEWHERE = {
     "grade": "suffice-grade",
+    "improve": "suffice-grade",
     "evaluate.difficulty": "suffice-grade",
     "evaluate.answers": "suffice-research",
     "evaluate.costs": "suffice-research",

@@ -4,7 +4,6 @@ artefacts  folders with a manifest, atomic writes, shared logs, arrays and ONNX 
 locks      locks on open files
 records    lines, JSON Lines, JSON and TSV with file:line errors
 fields     checks of JSON values
-stage_cache  the outputs of stages, complete or absent, keyed by their inputs
 """
 
 from suffice.storage.artefacts import MANIFEST as MANIFEST

@@ -17,7 +17,6 @@ from suffice.datasets.labels import read_questions
 from suffice.errors import InputError
 from suffice.evaluation import adaptation
 from suffice.evaluation.gate_runs import GateRun
-from suffice.evaluation.improve import STAGES, _Example, _split
 from suffice.gate import training
 from suffice.gate.gate import Gate
 from suffice.gate.gate_ref import gate_identity
@@ -25,6 +24,7 @@ from suffice.gate.training import LabelledQuestion
 from suffice.library import Library
 from suffice.storage import sha256_of
 from suffice.types import Document
+from suffice_grade.improve import STAGES, _Example, _split
 
 
 @pytest.fixture(scope="module", autouse=True)

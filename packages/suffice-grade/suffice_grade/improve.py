@@ -26,23 +26,8 @@ from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.datasets.labels import Label, read_labels, read_questions, to_examples
 from suffice.errors import InputError, NotReadyError, did_you_mean
 from suffice.evaluation.adaptation import MIN_LABELS, adapt_to_labels
-from suffice.evaluation.benchmark_maker import BenchmarkMaker, NoQuestionsError, open_maker
 from suffice.evaluation.gate_evaluation import require_fit_extra, with_seen_questions
 from suffice.evaluation.gate_runs import GateRun, gate_figures
-from suffice.evaluation.improve_report import (
-    BEFORE_AFTER,
-    GATE_DIR,
-    LABEL_FILE,
-    LABELS,
-    LIST_FILE,
-    MADE,
-    QUESTIONS_DIR,
-    REPORT_FILE,
-    LoopRecord,
-    loop_page,
-    loop_summary,
-    next_steps,
-)
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.report import require_report_extra, write_page
 from suffice.evaluation.result_files import result_text, source_commit
@@ -65,9 +50,25 @@ from suffice.storage import (
     write_atomically,
 )
 from suffice.storage.artefacts import read_json
-from suffice.storage.stage_cache import StageCache, check_folder
 from suffice.text import tokens
 from suffice.types import LOW_FAMILIARITY, DocId, Document, Verdict
+from suffice_grade.improve_report import (
+    BEFORE_AFTER,
+    GATE_DIR,
+    LABEL_FILE,
+    LABELS,
+    LIST_FILE,
+    MADE,
+    QUESTIONS_DIR,
+    REPORT_FILE,
+    LoopRecord,
+    loop_page,
+    loop_summary,
+    next_steps,
+)
+from suffice_grade.maker import GradeMaker
+from suffice_grade.pipeline import NoQuestionsError
+from suffice_grade.stage_cache import StageCache, check_folder
 
 __all__ = ["STAGES", "Improvement", "LoopSettings", "SearchedCorpus", "improve"]
 
@@ -216,8 +217,8 @@ class _Loop:
         self._cache = StageCache(self.out, "improve")
 
     @cached_property
-    def maker(self) -> BenchmarkMaker:
-        return open_maker("suffice improve")
+    def maker(self) -> GradeMaker:
+        return GradeMaker()
 
     def run(self) -> Improvement:
         only = self.settings.stage

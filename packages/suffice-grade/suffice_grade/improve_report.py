@@ -1,4 +1,4 @@
-"""The results of `evaluation.improve`: a short summary, a page, and the next steps."""
+"""The results of `improve`: a short summary, a page, and the next steps."""
 
 from __future__ import annotations
 

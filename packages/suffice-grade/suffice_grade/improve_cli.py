@@ -50,19 +50,17 @@ def improve(
 
     Generates questions, asks for labels, adapts the gate to them, evaluates it, writes a report.
     """
-    from suffice.evaluation.benchmark_maker import open_maker
-    from suffice.evaluation.improve import LoopSettings, SearchedCorpus, check_out
-    from suffice.evaluation.improve import improve as run_loop
+    from suffice_grade.improve import LoopSettings, SearchedCorpus, check_out
+    from suffice_grade.improve import improve as run_loop
+    from suffice_grade.parsed_relations import find_model
 
     if not (given := name_library(library, option=named_library)):
         hint = "for example: suffice improve DIR --out improved"
         raise InputError("give a library, or a folder of documents", hint=hint)
     (library,) = given
     check_out(out)  # before the work
-    if stage not in ("labels", "gate"):  # these need no questions
-        maker = open_maker("suffice improve")
-        if parse:
-            maker.check_parser()
+    if parse and stage not in ("labels", "gate"):  # these need no questions
+        find_model()
     settings = LoopSettings(
         k, preset, questions, labels, ask, stage=stage, restart=restart, seed=seed, parse=parse
     )
@@ -97,7 +95,7 @@ def _open_library(name: str, out: Path, progress: Progress, *, quiet: bool) -> I
     from suffice.engines.qdrant import is_qdrant_address
     from suffice.library import Library
     from suffice.storage import MANIFEST
-    from suffice.storage.stage_cache import STAGES_DIR
+    from suffice_grade.stage_cache import STAGES_DIR
 
     path = Path(name)
     if is_qdrant_address(name) or (path / MANIFEST).exists():
