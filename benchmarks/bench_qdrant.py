@@ -6,9 +6,7 @@ quality.
     python -m benchmarks.bench_qdrant --quality DATA             only bridge and hybrid-metagraph on three data sets
 
 Documents have 20 to 80 words, drawn by Zipf's law from 50,000, and a wordllama vector. Servers are
-started here on 127.0.0.1, or are those of QDRANT_URL (host:port, comma-separated). The note below a
-table says whether they ran under emulation, which makes every time much worse; what they find is
-the same.
+started here on 127.0.0.1, or are those of QDRANT_URL (host:port, comma-separated).
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from tests.qdrant_server import Servers, emulated
+from tests.qdrant_server import Servers
 
 from benchmarks.reporting import ResultTable, print_all, print_progress
 from suffice.datasets import load
@@ -96,12 +94,7 @@ def cluster() -> Iterator[tuple[str, list[int]]]:
 
 
 def where() -> str:
-    ran = (
-        "under x86-64 emulation: their times are an upper bound, not Qdrant's"
-        if emulated()
-        else "as they are"
-    )
-    return f"The {NODES} servers ran on one machine, beside one another, {ran}."
+    return f"The {NODES} servers ran on one machine, beside one another, as they are."
 
 
 # ---- one size

