@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.commands import suffice
 from tests.corpora import documents
-from typer.testing import CliRunner
 
 from suffice.answering.expand import ExpansionBudget, StopReason
-from suffice.cli.app import app
 from suffice.errors import InputError
 from suffice.gate.gate import Gate
 from suffice.gate.policy import Policy
@@ -66,12 +65,6 @@ def test_k_and_the_limits_bound_it(village: Path, gate: Gate) -> None:
             lib.complete([QUESTION], gate)  # type: ignore[arg-type]
 
 
-def test_a_question_that_nothing_matches_is_abstained_from(village: Path, gate: Gate) -> None:
-    with Library.open(village) as lib:
-        found = lib.complete("", gate)
-    assert (found.hits, found.verdict.action) == ((), Action.ABSTAIN)
-
-
 def test_names_are_kept_beside_the_links_and_follow_the_documents(
     tmp_path: Path, gate: Gate
 ) -> None:
@@ -90,7 +83,7 @@ def test_names_are_kept_beside_the_links_and_follow_the_documents(
 
 
 def test_the_command_shows_the_rounds(village: Path) -> None:
-    result = CliRunner().invoke(app, ["search", str(village), QUESTION, "--complete"])
+    result = suffice("search", village, QUESTION, "--complete")
     assert result.exit_code == 0, result.output
     assert "the first hit" in result.stdout
     assert "holds wallace" in result.stdout
@@ -100,9 +93,7 @@ def test_the_command_shows_the_rounds(village: Path) -> None:
 
 
 def test_the_command_as_json(village: Path) -> None:
-    result = CliRunner().invoke(
-        app, ["search", str(village), QUESTION, "--complete", "--k", "4", "--json"]
-    )
+    result = suffice("search", village, QUESTION, "--complete", "--k", "4", "--json")
     printed = json.loads(result.stdout)
     assert printed["stopped"]["name"] == "answer"
     assert [hit["title"] for hit in printed["hits"]] == ["Mary Somerville", "William Wallace"]
@@ -115,9 +106,7 @@ def test_the_command_as_json(village: Path) -> None:
 
 
 def test_markup_in_a_title_stays_text(village: Path) -> None:
-    result = CliRunner().invoke(
-        app, ["search", str(village), "leek soup", "--complete", "--k", "1"]
-    )
+    result = suffice("search", village, "leek soup", "--complete", "--k", "1")
     assert "Leek [b]soup" in result.stdout
 
 
@@ -157,7 +146,7 @@ def test_a_filter_that_is_passed_is_strict_and_a_guess_is_soft(archive: Path, ga
 def test_the_command_is_strict_unless_told(archive: Path, options: list[str], held: bool) -> None:
     wanted = ["--complete", "--retriever", "bm25", "--json", *options]
     wanted += ["--filter", '{"source": "Parish"}']
-    found = json.loads(CliRunner().invoke(app, ["search", str(archive), QUESTION, *wanted]).stdout)
+    found = json.loads(suffice("search", archive, QUESTION, *wanted).stdout)
     assert ("wallace" in {hit["doc_id"] for hit in found["hits"]}) is held
 
 
@@ -168,13 +157,3 @@ def test_a_soft_filter_hides_nothing_that_is_needed(archive: Path, gate: Gate) -
         nothing = lib.complete(QUESTION, gate, filter={})
     assert {"somerville", "wallace"} <= {hit.doc_id for hit in found.hits}
     assert [hit.doc_id for hit in nothing.hits] == ["somerville", "wallace"]
-
-
-def test_the_command_filters_too(archive: Path) -> None:
-    question = "What does the Gazette say of the mathematician William Wallace?"
-    wanted = ["--complete", "--filter", "auto", "--strict", "--json"]
-    result = CliRunner().invoke(app, ["search", str(archive), question, *wanted])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert [hit["doc_id"] for hit in found["hits"]] == ["wallace"]
-    assert found["filter"]["conditions"][0]["values"] == ["Gazette"]

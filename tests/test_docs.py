@@ -21,7 +21,7 @@ from docs.generators.code_blocks import (
     is_runnable,
     run_block,
 )
-from docs.generators.measure import PARTS, run_command
+from docs.generators.measure import PARTS
 from docs.generators.models import gate_studies, stored_study
 from docs.generators.pages import pages
 from docs.generators.paths import REFERENCE, RESULTS, ROOT
@@ -149,16 +149,6 @@ def test_generated_pages_match_the_code_and_can_be_measured_again() -> None:
     assert drifted == [], "run `make docs`"
     results = {path.stem for path in rendered if path.parent == RESULTS}
     assert set(PARTS) == results - {"performance", "robustness"}
-
-
-def test_a_pages_command_runs_with_the_data_folder_filled_in(
-    tmp_path: Path,
-) -> None:
-    folder = tmp_path / "my data"
-    assert (
-        run_command("python -c 'import sys; print(sys.argv[1:])' $DATA/frames", folder, "--json")
-        == f"['{folder}/frames', '--json']\n"
-    )
 
 
 def test_the_gates_page_shows_every_target_beside_the_measured_figure() -> None:

@@ -41,13 +41,6 @@ def test_what_no_hit_covers_is_missing() -> None:
     assert found == ("1950", "Maria Lopez")
 
 
-def test_a_name_of_the_question_that_no_hit_mentions_is_missing() -> None:
-    evidence, _, reading = extracted(
-        "Did Village Dreams win more prizes than Harbor Nights?", [FILM]
-    )
-    assert "Harbor Nights" in find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
-
-
 def test_beside_an_answer_only_what_is_likely_missing_is_named() -> None:
     evidence, _, reading = extracted(
         "Did Village Dreams win more prizes than Harbor Nights?", [FILM]

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.bridge_question import familiar_gate
-from tests.service import running_app
-from typer.testing import CliRunner
+from tests.commands import suffice
 
-from suffice.cli.app import app
 from suffice.errors import InputError
 from suffice.gate.familiarity import (
     COLUMNS,
     FormProfile,
-    _length_sentence,
     is_foreign,
     widen_interval,
 )
@@ -137,15 +134,6 @@ def test_each_reason_is_said_where_it_holds(gate: Gate) -> None:
     )
     assert "The question shares no word with any hit." in apart.unfamiliar
     assert all(one.endswith(".") for one in (*some.unfamiliar, *apart.unfamiliar))
-
-
-def test_a_length_is_called_unusual_only_where_its_figures_show_it() -> None:
-    low, high = np.log1p([5.3 * 6, 131 * 6])
-    assert _length_sentence("The hits are", np.log1p(4.8 * 6), low, high) == ()  # both are about 5
-    assert _length_sentence("The hits are", np.log1p(3.9 * 6), low, high) == (
-        "The hits are unusually short: about 4 words, in training 5 to 131.",
-    )
-    assert "about 0 words" in _length_sentence("The question is", 0.0, 2.0, 4.0)[0]
 
 
 def test_no_hits_are_familiar_and_never_enough(gate: Gate) -> None:
@@ -268,30 +256,18 @@ def test_the_command_prints_it(gate: Gate, tmp_path: Path) -> None:
     hits = tmp_path / "hits.json"
     hits.write_text(json.dumps(POLICY[1]))
     check = ["check", "--preset", "fast"]
-    shown = CliRunner().invoke(app, [*check, POLICY[0], "--hits", str(hits)])
+    shown = suffice(*check, POLICY[0], "--hits", hits)
     verdict = gate.check(*POLICY)
     assert verdict.familiarity < LOW_FAMILIARITY
     assert f"familiarity {verdict.familiarity:.2f}: {verdict.unfamiliar[0]}" in shown.stdout
     assert "next: label at least 20 of your own questions" in shown.stderr
-    record = json.loads(
-        CliRunner().invoke(app, [*check, POLICY[0], "--hits", str(hits), "--json"]).stdout
-    )
+    record = json.loads(suffice(*check, POLICY[0], "--hits", hits, "--json").stdout)
     batch = tmp_path / "batch.jsonl"
     batch.write_text(json.dumps({"question": POLICY[0], "hits": POLICY[1]}) + "\n")
-    lines = CliRunner().invoke(app, [*check, "--batch", str(batch)]).stdout
+    lines = suffice(*check, "--batch", batch).stdout
     assert lines.rstrip().endswith("(unfamiliar)")
     assert record["familiarity"] < LOW_FAMILIARITY
     assert record["unfamiliar"][0].startswith("No hit has a title")
-
-
-def test_the_service_answers_with_it_and_documents_it() -> None:
-    with running_app() as client:
-        asked = {"question": POLICY[0], "hits": POLICY[1]}
-        data = client.post("/v1/check", json=asked).json()["data"]
-        schema = client.get("/openapi.json").json()["components"]["schemas"]["VerdictResponse"]
-    assert data["familiarity"] < LOW_FAMILIARITY
-    assert data["unfamiliar"][0].startswith("No hit has a title")
-    assert {"familiarity", "unfamiliar"} <= set(schema["required"])
 
 
 # ---- guards

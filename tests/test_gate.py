@@ -31,8 +31,8 @@ from suffice.gate import model as model_module
 from suffice.gate.gate import Gate
 from suffice.gate.gate_ref import GateRef, open_gate
 from suffice.gate.policy import Costs, choose_by_cost
-from suffice.gate.training import LabelledQuestion, group_folds
-from suffice.types import Action, Verdict
+from suffice.gate.training import LabelledQuestion
+from suffice.types import Action
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -45,15 +45,6 @@ def test_a_fitted_gate_tells_complete_from_incomplete() -> None:
     p = p_of(small_gate(), fresh())
     assert auroc(p, truth) > 0.75
     assert abs(p.mean() - truth.mean()) < 0.08
-
-
-def test_a_verdict_says_what_when_and_why() -> None:
-    example = fresh()[0]
-    verdict = small_gate().check(example.question, shown(example))
-    assert isinstance(verdict, Verdict)
-    assert 0 <= verdict.estimate.low <= verdict.p_complete <= verdict.estimate.high <= 1
-    assert verdict.action in set(Action)
-    assert 0 < len(verdict.reasons) <= 5  # four, and one about the action
 
 
 def test_an_action_out_of_the_usual_order_says_why() -> None:
@@ -169,12 +160,6 @@ def test_a_promise_can_be_asked_for_and_refused() -> None:
     assert kept == pytest.approx(24, abs=2)
 
 
-def test_fitting_is_repeatable() -> None:
-    one, other = (Gate.fit(labelled()[:100], seed=7, preset="fast") for _ in range(2))
-    assert np.array_equal(p_of(one, fresh()[:40]), p_of(other, fresh()[:40]))
-    assert one.policy == other.policy
-
-
 def test_without_a_promise_every_question_is_learned_from() -> None:
     assert small_gate().card["questions"] == {"fit": FITTED, "promise": 0}
     assert len(small_gate().model.base.log_odds_at_fit) == FITTED
@@ -251,16 +236,6 @@ def test_an_unknown_policy_is_refused_before_the_work(
 ) -> None:
     with pytest.raises(InputError, match=message):
         Gate.fit([], **options)  # type: ignore[arg-type]
-
-
-def test_questions_with_the_same_words_stay_together() -> None:
-    groups = [f"question {at % 7}" for at in range(100)]
-    folds = group_folds(groups, 5, 1)
-    assert all(
-        len({fold for fold, group in zip(folds, groups, strict=True) if group == one}) == 1
-        for one in set(groups)
-    )
-    assert np.array_equal(folds, group_folds(groups, 5, 1))
 
 
 # ---- keeping

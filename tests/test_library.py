@@ -16,7 +16,7 @@ import pytest
 from tests.commands import suffice
 
 from suffice import ask
-from suffice.errors import DataError, EngineError, InputError, NotReadyError
+from suffice.errors import EngineError, InputError, NotReadyError
 from suffice.gate.gate import Gate
 from suffice.library import Library
 from suffice.registry import ENCODERS
@@ -235,23 +235,6 @@ def test_paths_that_are_no_library_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="got a str") as refused:
         Library("library")  # type: ignore[arg-type]
     assert "Library.open('library')" in refused.value.hint
-
-
-def test_manifests_of_another_kind_version_or_shape_are_refused(plain: Path) -> None:
-    file = plain / "manifest.json"
-    manifest = json.loads(file.read_text())
-    for change, error, words in (
-        ({"version": 99}, NotReadyError, "newer"),
-        ({"kind": "gate"}, InputError, "is a gate"),
-        ({"surprise": 1}, DataError, "cannot read"),
-        ({"settings": {"encoder": 7}}, DataError, "encoder"),
-    ):
-        file.write_text(json.dumps({**manifest, **change}))
-        with pytest.raises(error, match=words):
-            Library.open(plain)
-        with pytest.raises(error, match=words) as caught:
-            Library.build(plain, VILLAGE)
-        assert caught.value.hint.endswith("in a new folder: suffice build FOLDER --out NEW_FOLDER")
 
 
 def test_strange_questions_have_answers(built: Path) -> None:
