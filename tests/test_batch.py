@@ -80,12 +80,6 @@ def test_a_block_ends_at_its_count_or_where_its_letters_are_too_many(
     assert list(split_into_blocks([], 3)) == []
 
 
-def test_results_come_in_the_order_of_the_blocks() -> None:
-    with BatchRunner() as batch:
-        assert shouted(batch, Counting()) == [word.upper() for word in WORDS]
-        assert shouted(batch, Counting(), []) == []
-
-
 def test_an_input_error_is_raised_after_everything_before_it() -> None:
     def read() -> Iterator[str]:
         yield from WORDS[:4]

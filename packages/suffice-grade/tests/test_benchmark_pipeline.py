@@ -132,15 +132,6 @@ def test_files_that_another_run_left_before_it_died_are_not_taken_for_this_ones(
     assert content(tmp_path / "b") == whole
 
 
-def test_what_a_dead_run_of_other_settings_left_is_cleared_away_though_nothing_is_to_do(
-    tmp_path: Path,
-) -> None:
-    build_benchmark(village(), tmp_path / "b")
-    (tmp_path / "b" / ".questions.jsonl.o7lltb1v.draft").write_text('{"ha', encoding="utf-8")
-    assert build_benchmark(village(), tmp_path / "b").done == ()
-    assert not [*(tmp_path / "b").glob("*.draft")]
-
-
 @pytest.mark.parametrize(
     ("documents", "says"),
     [
@@ -188,14 +179,6 @@ def test_who_let_a_model_read_in_vain_is_not_told_to_let_a_model_read(tmp_path: 
     with pytest.raises(InputError, match="no relation") as error:
         build_benchmark(village(), tmp_path / "b", stages=Stages(triples=lambda pages: Blind()))
     assert "a larger model" in error.value.hint
-
-
-def test_what_somebody_else_wrote_is_not_written_over(tmp_path: Path) -> None:
-    (tmp_path / "questions.jsonl").write_text("mine", encoding="utf-8")
-    for taken in (tmp_path, tmp_path / "questions.jsonl"):
-        with pytest.raises(InputError, match="was not made by suffice grade"):
-            build_benchmark(village(), taken)
-    assert (tmp_path / "questions.jsonl").read_text("utf-8") == "mine"
 
 
 def test_settings_out_of_range_are_refused() -> None:
