@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.test_bridge_training import SMALL, village
+from tests.research.test_bridge_training import SMALL, village
 
 from suffice_research.study import Study
 from suffice_research.training import bridge as training_bridge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.test_bridge_training import SMALL, village
+from tests.research.test_bridge_training import SMALL, village
 
 from suffice.retrieval.bridge import TreeRanker
 from suffice.retrieval.candidate_pool import FEATURES, TITLED_FEATURES
