@@ -1,16 +1,14 @@
 """A language model from a GGUF file: the decoder of Qwen2 in torch, and its tokenizer.
 
 `open_gguf` reads the file's metadata and locates its tensors; `load_decoder` and `load_tokenizer`
-build the model. The decoder reads whole sequences (`Decoder.forward`, for training), or with cached
-keys and values, each from its own start to its own end (`Slots`). Needs numpy, torch and
-tokenizers, and nothing from the project but
-its errors: it runs on the training machine.
+build the model. Needs numpy, torch and tokenizers, and nothing from the project but its errors:
+it runs on the training machine.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,6 @@ __all__ = [
     "Decoder",
     "GgufFile",
     "Sizes",
-    "Slots",
     "load_decoder",
     "load_tokenizer",
     "open_gguf",
@@ -272,32 +269,6 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return x * cos + torch.cat([-other, one], -1) * sin
 
 
-@dataclass(frozen=True)
-class _SlotCache:
-    """Keys and values of one layer: rows from their start if `mask` is None, else one token at its
-    own position in each row.
-    """
-
-    keys: Tensor
-    values: Tensor
-    rows: Tensor
-    places: Tensor  # position of the token in each row
-    mask: Tensor | None
-
-    def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        if self.mask is None:
-            self.keys[self.rows, :, : keys.shape[2]] = keys
-            self.values[self.rows, :, : keys.shape[2]] = values
-            return keys, values
-        self.keys[self.rows, :, self.places] = keys[:, :, 0]
-        self.values[self.rows, :, self.places] = values[:, :, 0]
-        end = self.mask.shape[-1]
-        return self.keys[:, :, :end], self.values[:, :, :end]
-
-
-Cache = _SlotCache | None
-
-
 class Layer(nn.Module):  # type: ignore[misc]
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -310,7 +281,7 @@ class Layer(nn.Module):  # type: ignore[misc]
         self.gate, self.up = (nn.Linear(hidden, inner, bias=False) for _ in range(2))
         self.down = nn.Linear(inner, hidden, bias=False)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, cache: Cache) -> Tensor:
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         rows, tokens, hidden = x.shape
         y = self.attention_norm(x)
         query, key, value = (
@@ -319,18 +290,10 @@ class Layer(nn.Module):  # type: ignore[misc]
         )
         query, key = (_rotate(one, cos, sin).to(value.dtype) for one in (query, key))
         shared = self.sizes.heads // self.sizes.key_heads
-        if cache is not None:
-            key, value = cache.add(key, value)
-        if cache is None or cache.mask is None:
-            read = functional.scaled_dot_product_attention(
-                query, key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1),
-                is_causal=True,
-            )  # fmt: skip
-        else:  # treat heads that share keys as extra rows, to avoid copying the keys
-            read = functional.scaled_dot_product_attention(
-                query.reshape(rows, self.sizes.key_heads, shared * tokens, self.sizes.width),
-                key, value, attn_mask=cache.mask.repeat(1, 1, shared, 1),
-            ).reshape(query.shape)  # fmt: skip
+        read = functional.scaled_dot_product_attention(
+            query, key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1),
+            is_causal=True,
+        )  # fmt: skip
         x = x + self.out(read.transpose(1, 2).reshape(rows, tokens, hidden))
         y = self.inner_norm(x)
         return x + self.down(functional.silu(self.gate(y)) * self.up(y))
@@ -347,23 +310,17 @@ class Decoder(nn.Module):  # type: ignore[misc]
         self.norm = Norm(sizes)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """The hidden states of sequences that start at position 0."""
-        positions = torch.arange(ids.shape[1], device=ids.device)[None]
-        return self.read(ids, positions, [None] * self.sizes.layers)
-
-    def read(self, ids: Tensor, positions: Tensor, caches: Sequence[Cache]) -> Tensor:
+        """The hidden states of whole sequences."""
         x = self.tokens(ids)
+        positions = torch.arange(ids.shape[1], device=ids.device)[None]
         # Not a buffer: half precision would round it, and the angles would be off by a radian.
         steps = torch.arange(0, self.sizes.width, 2, device=ids.device) / self.sizes.width
         angles = positions[..., None].float() * self.sizes.rotation**-steps
         angles = torch.cat([angles, angles], -1)[:, None]
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-        for layer, cache in zip(self.layers, caches, strict=True):
-            x = layer(x, cos, sin, cache)
+        for layer in self.layers:
+            x = layer(x, cos, sin)
         return self.norm(x)
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        return hidden @ self.tokens.weight.T.to(hidden.dtype)
 
 
 NAMES = {
@@ -414,73 +371,3 @@ def load_decoder(file: GgufFile, device: str = "cpu") -> Decoder:
                 )
             weight.copy_(file.tensor(wanted, device))
     return decoder
-
-
-# ---- reading piece by piece
-
-
-class Slots:
-    """Sequences that come and go, each in a slot with room for `places` tokens.
-
-    All slots are computed at once; the output of an empty one is meaningless.
-    """
-
-    def __init__(self, decoder: Decoder, slots: int, places: int) -> None:
-        self.decoder, self.places = decoder, places
-        sizes, weight = decoder.sizes, decoder.tokens.weight
-        self.device, shape = weight.device, (slots, sizes.key_heads, places, sizes.width)
-        self.keys, self.values = (
-            [
-                torch.zeros(shape, dtype=weight.dtype, device=self.device)
-                for _ in range(sizes.layers)
-            ]
-            for _ in range(2)
-        )
-        self.lengths = np.zeros(slots, np.int64)  # 0: the slot is empty
-
-    @staticmethod
-    def size(sizes: Sizes, places: int, bytes_each: int) -> int:
-        """Bytes of one slot."""
-        return 2 * sizes.layers * sizes.key_heads * sizes.width * places * bytes_each
-
-    def start(self, slots: Sequence[int], rows: Sequence[Sequence[int]], fill: int) -> Tensor:
-        """Read a new sequence into each of these slots; return its last token's hidden state."""
-        width = max(map(len, rows))
-        if width > self.places:
-            raise ValueError(f"{width} tokens, but there is room for {self.places}")
-        # Padded on the right: no token attends to later ones, so the fast causal attention kernels,
-        # which take no mask, can be used.
-        ids = np.full((len(rows), width), fill, np.int64)
-        for at, row in enumerate(rows):
-            ids[at, : len(row)] = row
-        lengths = np.array([len(row) for row in rows])
-        into, last = (torch.tensor(one, device=self.device) for one in (list(slots), lengths - 1))
-        positions = torch.arange(width, device=self.device)[None]
-        hidden = self._read(torch.from_numpy(ids).to(self.device), positions, into, last, None)
-        self.lengths[list(slots)] = lengths
-        return hidden[torch.arange(len(rows), device=self.device), last]
-
-    def step(self, ids: Tensor) -> Tensor:
-        """Read one more token in every occupied slot; return its hidden state."""
-        if self.lengths.max() >= self.places:
-            raise ValueError(f"a sequence has all {self.places} tokens that there is room for")
-        # Use few different widths, and even ones, so that kernels are prepared rarely.
-        end = min(-(-int(self.lengths.max() + 1) // 64) * 64, self.places)
-        at = torch.from_numpy(self.lengths).to(self.device, copy=True)
-        mask = (torch.arange(end, device=self.device)[None] <= at[:, None])[:, None, None]
-        rows = torch.arange(len(self.lengths), device=self.device)
-        hidden = self._read(ids[:, None], at[:, None], rows, at, mask)
-        self.lengths += self.lengths > 0
-        return hidden[:, 0]
-
-    def free(self, slot: int) -> None:
-        self.lengths[slot] = 0
-
-    def _read(
-        self, ids: Tensor, positions: Tensor, rows: Tensor, places: Tensor, mask: Tensor | None
-    ) -> Tensor:
-        caches = [
-            _SlotCache(keys, values, rows, places, mask)
-            for keys, values in zip(self.keys, self.values, strict=True)
-        ]
-        return self.decoder.read(ids, positions, caches)
