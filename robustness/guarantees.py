@@ -163,13 +163,13 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "False statements in plain words, and documents titled after entities in the question.",
         ),
         Guarantee(
-            "A text cannot steer `ask`: in prompts it stays inside its fence, and a model that obeys it changes no action.",
+            "A text cannot steer `ask`: in prompts it stays inside its fence, and what it orders is never the answer.",
             (
                 "test_ask_injection.py::test_prompts_keep_every_attack_inside_the_fence",
                 "test_ask_injection.py::test_an_obedient_model_does_not_bring_in_the_answer_of_an_attack",
             ),
             (),
-            "False sentences in plain words: suffice checks whether evidence is there, not whether it is true.",
+            "False sentences in plain words: suffice checks whether evidence is there, not whether it is true. A model that obeys can cost the answer.",
         ),
         Guarantee(
             "Hits are quoted to the judge behind a gate as data; whatever it says moves the odds by a bounded amount.",

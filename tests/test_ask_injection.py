@@ -270,4 +270,4 @@ def test_a_false_sentence_in_plain_words_is_trusted() -> None:
     assert trace.answer == "1 May 900"
     assert "lie" in {one.doc_id for one in trace.citations}
     both = ask(BRIDGE, TinyLibrary([*FILMS, lie]), Wants("lothair", "ermengarde"))
-    assert both.answer is None  # beside the truth it is a contradiction
+    assert both.answer == "20 March 851"  # beside the truth it is not believed

@@ -221,7 +221,7 @@ def test_damage_is_told(shipped: TreeRanker, tmp_path: Path) -> None:
         TreeRanker(b"no model")
     with pytest.raises(NotReadyError) as caught:
         TreeRanker.load(tmp_path / "nowhere")
-    assert "suffice fit --bridge" in str(caught.value.hint)
+    assert "suffice fit-ranker" in str(caught.value.hint)
 
 
 QUARRY = (

@@ -51,6 +51,8 @@ def test_a_plug_in_is_found_by_kind_and_name() -> None:
     registry: Registry[object] = Registry("retriever")
     assert registry.names() == ["good", "broken"]
     assert registry.get("good") is list
+    registry.add("own", dict)
+    assert registry.names() == ["own", "good", "broken"]  # whatever was loaded before
 
 
 def test_entry_points_are_read_once(

@@ -26,11 +26,11 @@ def is_test(path: Path) -> bool:
 @pytest.mark.parametrize(
     ("what", "places", "suffix", "count", "tests", "most"),
     [
-        ("installed lines", ("src",), ".py", lines, False, 39_256),
+        ("installed lines", ("src",), ".py", lines, False, 39_257),
         ("lines of packages", ("packages",), ".py", lines, False, 11_840),
-        ("lines of research", ("research",), ".py", lines, False, 29_924),
-        ("lines of tests", ("tests", "packages", "research"), ".py", lines, True, 41_210),
-        ("words of docs", ("docs", "README.md", "CONTRIBUTING.md"), ".md", words, False, 64_251),
+        ("lines of research", ("research",), ".py", lines, False, 29_814),
+        ("lines of tests", ("tests", "packages", "research"), ".py", lines, True, 41_197),
+        ("words of docs", ("docs", "README.md", "CONTRIBUTING.md"), ".md", words, False, 64_276),
     ],
 )
 def test_nothing_grows(

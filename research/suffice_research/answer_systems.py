@@ -286,11 +286,16 @@ class _Judge:
         return self if found is self._gate else found
 
 
+def without_gate(setup: AnswerSetup, gate: GateLike) -> GateLike:
+    """Everything is complete; what would read behind the gate reads."""
+    return _Judge(AlwaysComplete(gate), setup.finder(gate))
+
+
 def ask_system(policy: AskPolicy, *, gated: bool = True, always: bool = False) -> System:
     """`ask` with this policy; `always`: answer with whatever was found."""
 
     def system(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
-        judge = _Judge(gate if gated else AlwaysComplete(gate), setup.finder(gate))
+        judge = _Judge(gate, setup.finder(gate)) if gated else without_gate(setup, gate)
         options: Any = {"budget": setup.budget, "clock": setup.clock}
         options["policy"] = replace(policy, max_passage_chars=setup.max_chars)
         outcome = _outcome(ask(question, setup.corpus, judge, setup.model, **options), gated=gated)

@@ -65,7 +65,8 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """All names: built-in ones in order of registration, then those of plug-ins."""
-        return list(dict.fromkeys([*self._factories, *self._plugins]))
+        own = [name for name in self._factories if name not in self._plugins]
+        return [*own, *self._plugins]  # a plug-in that was loaded stays in its place
 
     def get(self, name: str) -> Callable[..., T]:
         """The factory of this name; InputError suggests the nearest names if there is none."""

@@ -68,7 +68,7 @@ WITHOUT_EXTRAS = {
     f'search library "{QUESTION}" --k 2': "The Alder Tree",
     f'search library "{QUESTION}" --complete': "Anna Berg",
     f'check "{QUESTION}" --hits hits.json': "missing: Anna Berg",
-    f'ask library "{QUESTION}" --preset fast': "ANSWER  Otto Berg",
+    f'ask library "{QUESTION}"': "1. Who is the director of The Alder Tree?",
     "evaluate retrieval --dataset jsonl --path made --retriever bm25 --k 4 --out run.json": "bm25",
     "evaluate gate --dataset jsonl --path made --limit 15 --no-baselines": "auroc",
     "report run.json": "bm25",

@@ -22,6 +22,7 @@ from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import DataError, InputError, ModelError
 from suffice.evaluation.gate_evaluation import count_seen
+from suffice.gate.reader import FoundAnswer
 from suffice.types import Hit, Question
 from suffice_research.answer_systems import (
     AlwaysComplete,
@@ -296,7 +297,9 @@ def test_a_fitted_gate_has_not_seen_what_it_judges_and_is_kept(
         documents=lambda _: iter(documents.values()),
         questions=lambda _: (replace(one, gold=replace(one.gold, answer="x")) for one in examples),
     )
-    bench = AnswerSetup(open_corpus(dataset, retriever="bm25"), budget=Budget(documents=4))
+    nothing = FoundAnswer("", -1, 0, 0, 0.0)  # reading is slow, and no matter of gates
+    corpus = open_corpus(dataset, retriever="bm25")
+    bench = AnswerSetup(corpus, budget=Budget(documents=4), find=lambda *_: nothing)
     chosen = draw_questions(dataset, limit=6, part="odd")
     with few_trees():
         gates, seen = gates_for_questions(dataset, chosen, bench, cache=tmp_path)

@@ -101,9 +101,3 @@ def test_few_questions_are_refused(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "a ranker needs 20" in result.output
     assert not (tmp_path / "ranker").exists()
-
-
-def test_examples_without_their_corpus_are_refused(tmp_path: Path) -> None:
-    result = suffice("fit-ranker", "--examples", tmp_path / "x.jsonl", "--out", tmp_path / "ranker")
-    assert result.exit_code == 2
-    assert "--dataset" in result.output

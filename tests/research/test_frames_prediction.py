@@ -56,7 +56,7 @@ def test_roc_auc_is_the_papers_in_all_nine_rows(auroc: dict[str, float]) -> None
 def test_the_study_behind_the_results_page_holds_these_very_figures(
     auroc: dict[str, float],
 ) -> None:
-    stored = Path(__file__).parents[2] / "docs" / "results" / "runs" / "study-frames.json"
+    stored = Path(__file__).parents[2] / "research" / "results" / "runs" / "study-frames.json"
     table = Study.load(stored).table("Table 8.")
     stored_auroc = {}
     for row in table.rows:

@@ -27,10 +27,10 @@ from suffice.types import Action, Hit
 from suffice_research.answer_systems import (
     MAX_TRAINING_QUESTIONS,
     OTHER_HALF,
-    AlwaysComplete,
     AnswerExperiment,
     draw_questions,
     held_set,
+    without_gate,
 )
 from suffice_research.answers import AnswerRun
 
@@ -85,7 +85,7 @@ def measure_credibility(
     setup, questions = experiment.setup, experiment.questions[:ANSWERS]
     for done, (one, gate) in enumerate(zip(questions, experiment.gates), start=1):
         text = one.question.text
-        trace = ask(text, setup.corpus, AlwaysComplete(gate), setup.model, budget=setup.budget)
+        trace = ask(text, setup.corpus, without_gate(setup, gate), setup.model, budget=setup.budget)
         last = {step.number: step for step in trace.steps if step.verdict is None}
         final = final_step(last, len(trace.plan), 0.0)
         if final is not None and final.answer and final.citations and final.review is not None:
