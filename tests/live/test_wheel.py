@@ -80,9 +80,7 @@ LACKING = {  # a missing extra is an error with the command that installs it
     "grade corpus.jsonl --out none": "pip install ./packages/suffice-grade",
     "improve library": "pip install ./packages/suffice-grade",
     "evaluate difficulty run.json --benchmark made --k 4": "pip install ./packages/suffice-grade",
-    (
-        "evaluate answers --dataset jsonl --path made --limit 10 --gate default --systems naive"
-    ): "pip install 'suffice[vectors]'",
+    "evaluate answers --dataset jsonl --path made": "pip install ./research",
     "evaluate expansion --dataset jsonl --path made": "pip install ./research",
     "fit --dataset jsonl --path made --out gate": "pip install 'suffice[fit]'",
     "report run.json --out page.html": "pip install 'suffice[report]'",
