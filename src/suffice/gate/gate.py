@@ -54,7 +54,7 @@ from suffice.gate.policy import (
     explain_actions,
 )
 from suffice.gate.question import WordTable, parse_question
-from suffice.gate.reader import Reader
+from suffice.gate.reader import BlankReader, Reader
 from suffice.gate.stuffing_filter import StuffingFilter, filter_notes
 from suffice.numeric import log_odds, log_odds_array, sigmoid
 from suffice.protocols import Judge
@@ -434,8 +434,13 @@ class Gate:
             gate = cls(
                 words, model, interval, chosen, card, written, readers, stuffing_filter, known
             )
-            gate.check(PROBE, [PROBE])  # fail now if the records do not fit together
+            gate._probe()  # fail now if the records do not fit together
         return gate if judge is None else gate.with_judge(judge)
+
+    def _probe(self) -> None:
+        """Check a list without reading it: opening the reader takes longer than all the rest."""
+        readers = replace(self.readers, reader=self.readers.reader and BlankReader())
+        replace(self, readers=readers).check(PROBE, [PROBE])
 
     def for_expansion(self) -> Gate:
         """The same gate, calibrated to decide when a search stops (used by `suffice.expand`).

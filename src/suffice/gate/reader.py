@@ -517,3 +517,14 @@ def reading_features(readings: Sequence[Reading]) -> tuple[Floats, list[Floats]]
         columns = [needed, behind, place, relevance, close]
         of_hits.append(np.column_stack(columns).astype(np.float32))
     return of_sets, of_hits
+
+
+class BlankReader(Reader):
+    """Reads nothing: for a list that only tries a gate's records."""
+
+    def __init__(self) -> None:
+        pass
+
+    def read(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> Reading:
+        nothing = np.zeros(len(texts))
+        return Reading(nothing, nothing, UNREAD, np.eye(6)[0], ("",) * len(texts), len(texts), 0)
