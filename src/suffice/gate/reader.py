@@ -523,7 +523,7 @@ class BlankReader(Reader):
     """Reads nothing: for a list that only tries a gate's records."""
 
     def __init__(self) -> None:
-        pass
+        """Open no folder."""
 
     def read(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> Reading:
         nothing = np.zeros(len(texts))
