@@ -22,8 +22,7 @@ from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import DataError, InputError, ModelError
 from suffice.evaluation.gate_evaluation import count_seen
-from suffice.gate.reader import FoundAnswer
-from suffice.types import Hit, Question
+from suffice.types import FoundAnswer, Hit, Question
 from suffice_research.answer_systems import (
     AlwaysComplete,
     AnswerSetup,
