@@ -450,15 +450,6 @@ def test_a_replay_in_another_library_names_the_first_difference() -> None:
     assert "step 2" in caught.value.hint
 
 
-def test_the_tree_shows_the_steps() -> None:
-    printed = format_trace(ask(BRIDGE, TinyLibrary(), CONTENT))
-    assert printed.splitlines()[0] == BRIDGE
-    assert "1. Who is the mother of Lothair II?" in printed
-    assert "[ermengarde #0]" in printed
-    assert "gate: answer at p_complete 0.95" in printed
-    assert printed.splitlines()[-1] == "└─ ANSWER  20 March 851"
-
-
 def test_the_tree_of_an_abstention_names_what_is_missing_without_control_characters() -> None:
     odd = [replace(one, text=one.text.replace("empress", "emp\x1b[31mress\u202e")) for one in FILMS]
     printed = format_trace(

@@ -22,7 +22,7 @@ from suffice.evaluation.searching import RetrieverSet, search_in_blocks
 from suffice.gate.gate_ref import GateRef
 from suffice.jobs import Job, run_in_process, split_into_blocks
 from suffice.library import Library
-from suffice.retrieval.encoders import BlockEncoder, PortableEncoder, WordLlamaEncoder
+from suffice.retrieval.encoders import PortableEncoder, WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.storage import Line
 from suffice.testing import VILLAGE
@@ -257,14 +257,6 @@ def test_an_encoder_travels_by_name_and_is_known_by_what_it_says() -> None:
     assert isinstance(there.open(), WordLlamaEncoder)
     with pytest.raises(NotReadyError, match="gives other vectors here"):
         copy.copy(PortableEncoder.of("wordllama", Liar())).open()
-
-
-def test_vectors_do_not_depend_on_the_blocks() -> None:
-    texts = [document.text for document in controlled_collection(documents=300).documents()]
-    encoder = WordLlamaEncoder()
-    with BatchRunner() as batch:
-        made = BlockEncoder("wordllama", encoder, batch).encode(texts)
-    assert made.tobytes() == encoder.encode(texts).tobytes()
 
 
 def test_searchers_travel_with_their_store(tmp_path: Path) -> None:

@@ -69,22 +69,6 @@ def test_one_question_gets_a_verdict_as_json(gate: Path, hits: Path) -> None:
     assert {"question", "missing", "next_queries", "reasons"} <= set(found)
 
 
-def test_hits_come_through_a_pipe_too(gate: Path, hits: Path) -> None:
-    piped = as_json(
-        suffice(
-            "check",
-            QUESTION,
-            "--hits",
-            "-",
-            "--gate",
-            gate,
-            "--json",
-            given=json.dumps({"hits": HITS}),
-        )
-    )
-    assert piped == as_json(suffice("check", QUESTION, "--hits", hits, "--gate", gate, "--json"))
-
-
 def test_a_library_is_searched_or_has_the_texts_of_ids(gate: Path, tmp_path: Path) -> None:
     folder, question = tmp_path / "library", "Who taught Mary Somerville?"
     documents = [Document(one["doc_id"], one["text"], title=one["title"]) for one in HITS]  # type: ignore[arg-type]

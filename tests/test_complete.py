@@ -12,8 +12,7 @@ import pytest
 from tests.commands import suffice
 from tests.corpora import documents
 
-from suffice.answering.expand import ExpansionBudget, StopReason
-from suffice.errors import InputError
+from suffice.answering.expand import StopReason
 from suffice.gate.gate import Gate
 from suffice.gate.policy import Policy
 from suffice.library import Library
@@ -44,25 +43,6 @@ def test_one_call_holds_what_is_needed_and_no_more(village: Path, gate: Gate) ->
     rising = [step.verdict.p_complete for step in found.trace.steps if step.verdict]
     assert rising == sorted(rising)
     assert found.trace.question.text == QUESTION
-
-
-def test_k_and_the_limits_bound_it(village: Path, gate: Gate) -> None:
-    with Library.open(village) as lib:
-        assert lib.complete(QUESTION, gate, k=1).stopped is StopReason.DOCUMENTS
-        assert (
-            lib.complete(QUESTION, gate, budget=ExpansionBudget(rounds=0)).stopped
-            is StopReason.ROUNDS
-        )
-        assert (
-            lib.complete(QUESTION, gate, budget=ExpansionBudget(seconds=0)).stopped
-            is StopReason.SECONDS
-        )
-        with pytest.raises(InputError, match="k is 0"):
-            lib.complete(QUESTION, gate, k=0)
-        with pytest.raises(InputError, match="no retriever"):
-            lib.complete(QUESTION, gate, retriever="brigde")
-        with pytest.raises(InputError, match="expected a text"):
-            lib.complete([QUESTION], gate)  # type: ignore[arg-type]
 
 
 def test_names_are_kept_beside_the_links_and_follow_the_documents(

@@ -363,32 +363,3 @@ def test_the_real_files_have_the_counts_of_their_readme_and_all_gold_resolves(
     assert found.skipped == 0
     ids = [one.question.question_id for one in dataset.questions()]
     assert len(set(ids)) == len(ids)
-
-
-@pytest.mark.parametrize(
-    ("name", "documents"), [("hotpotqa", 6311), ("2wikimultihopqa", 4594), ("musique", 9123)]
-)
-def test_without_a_corpus_file_the_contexts_are_pooled_and_all_gold_resolves(
-    data_folder, name, documents
-):
-    found = datasets.describe(datasets.load(name, questions=data_folder / name / f"{name}.json"))
-    assert found.documents == documents
-    assert found.unresolved == ()
-
-
-@pytest.mark.parametrize("name", ["2wikimultihopqa", "musique"])
-def test_a_pooled_document_is_the_one_of_the_corpus_file(data_folder, name):
-    folder = data_folder / name
-    corpus = {
-        one.doc_id: one
-        for one in datasets.load(name, corpus=folder / f"{name}_corpus.json").documents()
-    }
-    pooled = list(datasets.load(name, questions=folder / f"{name}.json").documents())
-    assert all(corpus[one.doc_id] == one for one in pooled)
-
-
-def test_the_repeated_questions_of_the_hotpotqa_sample_stay_and_do_not_leak(data_folder):
-    examples = list(datasets.load("hotpotqa", data_folder / "hotpotqa").questions())
-    assert sum("#" in one.question.question_id for one in examples) == 43
-    parts = datasets.split(examples)
-    assert not {one.question.text for one in parts.fit} & {one.question.text for one in parts.test}

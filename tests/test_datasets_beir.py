@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from tests.dataset_files import lines
 
 from suffice import datasets
 from suffice.errors import InputError
-
-
-def lines(path: Path, *objects: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(one) + "\n" for one in objects), encoding="utf-8")
-    return path
 
 
 @pytest.fixture

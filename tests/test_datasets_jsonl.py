@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.dataset_files import lines
 
 from suffice import datasets
 from suffice.datasets import Gold, GoldQuestion, jsonl
 from suffice.errors import InputError
 from suffice.storage import BadRecords
 from suffice.types import Document, Hit, Question
-
-
-def lines(path: Path, *objects: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(one) + "\n" for one in objects), encoding="utf-8")
-    return path
 
 
 def test_a_document_keeps_every_field(tmp_path):

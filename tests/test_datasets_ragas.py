@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
+from tests.dataset_files import lines
 
 from suffice import datasets
 from suffice.errors import InputError
 from suffice.types import Hit
-
-
-def lines(path: Path, *objects: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(one) + "\n" for one in objects), encoding="utf-8")
-    return path
 
 
 def row(**changes: object) -> dict[str, object]:

@@ -7,10 +7,9 @@ import pytest
 
 from suffice.errors import InputError
 from suffice.gate import extraction
-from suffice.gate import question as question_module
 from suffice.gate.extraction import Extraction, extract
 from suffice.gate.features import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS
-from suffice.gate.question import WordTable, parse_question, title_search_key
+from suffice.gate.question import WordTable, parse_question
 from suffice.text import described_names
 
 QUESTION = "Where was the director of Solaris Dawn born?"
@@ -62,34 +61,12 @@ def absent(found: Extraction, name: str) -> dict[str, float]:
 # ---- words and names
 
 
-def test_folding_joins_what_punctuation_only_surrounds() -> None:
-    for text, keyed in (
-        ("Café-Bar: ÉTÉ", " café bar été "),
-        ("George W. Bush", " george w bush "),
-        ("“St. John’s” (Antigua)", " st john s antigua "),
-        ("Marks & Spencer", " marks & spencer "),
-        ("Κόσμος МИР 東京", " κόσμος мир 東京 "),
-        ("a\ud800b?!", " ab "),
-        ("?!", ""),
-    ):
-        assert question_module.search_key(text) == keyed.encode()
-
-
 def test_a_title_with_an_initial_is_found_in_question_and_text(words: WordTable) -> None:
     president = ("George W. Bush", "George W. Bush was born in New Haven.")
     aide = ("Karl Rove", "Karl Rove advised George W. Bush for many years.")
     found = reading(words, president, aide, question="Who advised George W. Bush?")
     assert hit(found, 0)["named"] == 1
     assert hit(found, 0)["linked_by_any"] == 1
-
-
-def test_a_title_is_looked_for_without_its_closing_parenthesis() -> None:
-    assert title_search_key("Solaris (1972 film)") == b" solaris "
-    assert (
-        title_search_key("(What's the Story) Morning Glory?") == b" what s the story morning glory "
-    )
-    assert title_search_key("(film)") == b" film "
-    assert title_search_key("") == title_search_key("?!") == b""
 
 
 def test_a_question_tells_names_from_the_words_that_relate_them(words: WordTable) -> None:
@@ -144,20 +121,6 @@ def test_names_joined_by_and_are_two_names_unless_a_title_joins_them(words: Word
     found = reading(words, novel, question="Who wrote Pride and Prejudice?")
     assert found.absent_names == ("Jane Austen", "Cassandra Austen")
     assert whole(found)["names_no_title"] == 0
-
-
-@pytest.mark.parametrize(
-    ("word", "is_one"),
-    [
-        (b"director", True),
-        (b"mother", True),
-        (b"novelist", True),
-        (b"october", False),
-        (b"under", False),
-    ],
-)
-def test_a_role_is_told_from_other_words(word: bytes, is_one: bool) -> None:
-    assert question_module.is_role_word(word) is is_one
 
 
 # ---- the pass
@@ -275,21 +238,6 @@ def test_no_hits_give_no_rows_and_zeros(words: WordTable) -> None:
         assert found.absent_names == ()
         assert not found.figures.any()
         assert found.figures.shape == (len(SET_COLUMNS),)
-
-
-@pytest.mark.parametrize("question", ["", "?", "the of and", "東京はどこ", "\ud800", QUESTION])
-@pytest.mark.parametrize(
-    "hits",
-    [[("", "")], [("", ""), ("", "")], [("", "only text")], [("Only Title", "")], [("?", "!")]],
-)
-def test_empty_titles_texts_and_questions_are_read(
-    words: WordTable, question: str, hits: list[tuple[str, str]]
-) -> None:
-    found = reading(words, *hits, question=question)
-    assert found.hits.shape == (len(hits), len(HIT_COLUMNS))
-    assert found.hits.dtype == found.absent.dtype == found.figures.dtype == np.float32
-    assert np.isfinite(found.hits).all()
-    assert np.isfinite(found.figures).all()
 
 
 def test_hits_that_do_not_line_up_are_refused(words: WordTable) -> None:

@@ -41,19 +41,6 @@ def vocabulary(store: MemoryStore) -> Vocabulary:
 # ---- reading
 
 
-def test_the_filters_of_the_paper_are_read(vocabulary: Vocabulary) -> None:
-    filter = {
-        "published_at": {"$in": ["October 31, 2023", "November 6, 2023"]},
-        "source": {"$nin": ["TechCrunch"]},
-    }
-    assert parse_filter(filter, vocabulary) == Filter(
-        (
-            Condition("published_at", "$in", ("2023-10-31", "2023-11-06")),
-            Condition("source", "$nin", ("TechCrunch",)),
-        )
-    )
-
-
 @pytest.mark.parametrize(
     ("wanted", "conditions"),
     [
@@ -417,11 +404,6 @@ def test_categories_come_on_request() -> None:
     ]
 
 
-def test_the_ends_of_time_do_not_overflow() -> None:
-    assert not extract("before January 1, 1000").filter
-    assert not extract("since 9999-12-31").filter
-
-
 NEWS = Vocabulary(
     {
         "source": ["The Verge", "TechCrunch", "Fortune"],
@@ -492,20 +474,6 @@ def test_a_wrong_operator_is_mended_or_refused(
     answer: Any, conditions: list[tuple[str, ...]]
 ) -> None:
     assert read(answer)[0] == conditions
-
-
-@pytest.mark.parametrize(
-    "day",
-    [
-        "2023-10-07",
-        "October 7, 2023",
-        "2023-10-07T12:00:00",
-        "2023-10-07T20:15:26+00:00",
-        "7 October 2023",
-    ],
-)
-def test_an_iso_string_is_a_date_however_it_is_written(day: str) -> None:
-    assert read({"published_at": {"$in": [day]}})[0] == [("published_at", "$in", "2023-10-07")]
 
 
 def test_dates_that_are_none_or_hold_nothing_are_dropped_and_reported() -> None:

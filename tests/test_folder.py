@@ -423,17 +423,6 @@ def test_a_folder_or_file_whose_own_name_is_not_utf8(
         Folder(tmp_path / "th\udce9.txt")
 
 
-def test_names_inside_that_are_not_utf8_are_listed_with_the_remedy(tmp_path: Path) -> None:
-    write(tmp_path / "home", {"th\udce9.txt": "Tea."})
-    result = CliRunner().invoke(app, ["build", str(tmp_path / "home")])
-    assert result.exit_code == 2
-    assert "th?.txt: its path is not UTF-8; rename it" in result.output
-    write(tmp_path / "home", {"c.txt": "Cats."})
-    documents, skipped = read(tmp_path / "home")
-    assert [one.text for one in documents] == ["Cats."]
-    assert skipped == [f"{tmp_path}/home/th?.txt: its path is not UTF-8; rename it"]
-
-
 @pytest.mark.parametrize("json", [(), ("--json",)])
 def test_a_library_needs_a_path_in_utf8(json: tuple[str, ...], tmp_path: Path) -> None:
     home = write(tmp_path / "home", {"a.txt": "Ants."})

@@ -206,19 +206,6 @@ def test_an_encoder_of_a_plug_in_is_found_by_name(tmp_path: Path) -> None:
         assert lib.search("wxyz", retriever="dense", k=1)[0].doc_id == "even"
 
 
-def test_unknown_names_are_answered_with_the_nearest(built: Path, tmp_path: Path) -> None:
-    with (
-        Library.open(built) as lib,
-        pytest.raises(InputError, match="no retriever is named 'hybird'") as caught,
-    ):
-        lib.search("engine", retriever="hybird")
-    assert "'hybrid'" in caught.value.hint
-    with pytest.raises(InputError, match="no encoder is named 'wordlama'") as caught:
-        Library.build(tmp_path / "new", VILLAGE, encoder="wordlama")
-    assert "'wordllama'" in caught.value.hint
-    assert not (tmp_path / "new").exists()
-
-
 def test_paths_that_are_no_library_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("hello")
     (tmp_path / "full").mkdir()
@@ -406,13 +393,6 @@ def test_documents_that_share_an_id_are_warned_of(tmp_path: Path) -> None:
         library = Library.build(tmp_path / "library", chunks, encoder=None)
     assert len(library) == 1
     library.add([{"id": "page", "text": "Four."}])  # an update is none
-
-
-def test_questions_may_come_from_a_generator(plain: Path) -> None:
-    with Library.open(plain) as library:
-        texts = ("Ada", "Byron")
-        assert library.search_batch(one for one in texts) == library.search_batch(texts)
-        assert repr(library) == f"<suffice.Library {str(plain)!r}, encoder None>"
 
 
 @pytest.mark.parametrize("documents", [["Ada"], VILLAGE, iter(["Ada"]), {"text": "Ada"}])

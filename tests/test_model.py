@@ -161,23 +161,6 @@ def test_submodels_say_which_hits_are_evidence(village: Village) -> None:
     assert parts.describe(first(village.batch, 0)).p_absent == []
 
 
-def test_one_by_one_and_all_at_once_are_the_same(village: Village, model: GateModel) -> None:
-    together = log_odds(model, first(village.batch, 8))
-    alone = [log_odds(model, village.batch.select([at]))[0] for at in range(8)]
-    assert together == pytest.approx(alone, abs=1e-5)
-
-
-def test_what_is_loaded_says_the_same(village: Village, model: GateModel, saved: Path) -> None:
-    loaded, new = GateModel.load(saved, village.words), build(60, 3, village.words)
-    assert log_odds(loaded, new.batch) == pytest.approx(log_odds(model, new.batch), abs=1e-4)
-    ours, theirs = (one.describe(new.batch) for one in (loaded, model))
-    assert ours.table == pytest.approx(theirs.table, abs=1e-4)
-    for mine, yours in zip(ours.p_absent, theirs.p_absent, strict=True):
-        assert mine == pytest.approx(yours, abs=1e-5)
-    assert loaded.features == model.features
-    assert loaded.settings == model.settings
-
-
 def test_the_same_data_and_seed_give_the_same_bytes(
     village: Village, saved: Path, tmp_path: Path
 ) -> None:

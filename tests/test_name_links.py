@@ -19,7 +19,6 @@ from suffice.retrieval.name_links import (
     subject,
     subject_names,
 )
-from suffice.text import stem
 from suffice.types import Document
 
 ALBUMS = documents("name_links")
@@ -100,16 +99,6 @@ def test_two_documents_of_one_title_both_bear_it() -> None:
     (name,) = links.numbers(["saw"])
     assert links.bearers.row(name).tolist() == [0, 1]
     assert name in mentioned(links, "c")
-
-
-def test_common_words_as_titles_link_nothing() -> None:
-    links = made(
-        Document("it", "A novel.", "It"),
-        Document("who", "A band.", "Who"),
-        Document("x", "Who knows what it is?"),
-    )
-    assert mentioned(links, "x") == set()
-    assert links.question_names(["who knows it"])[0].tolist() == []
 
 
 def test_a_page_that_lists_a_hundred_thousand_others_keeps_a_few() -> None:
@@ -200,16 +189,6 @@ def test_damaged_links_are_refused(tmp_path: Path) -> None:
         NameLinks.load(tmp_path / "links")
 
 
-def test_stems() -> None:
-    assert [stem(one) for one in ("performer", "performed", "wife", "1974", "founded")] == [
-        "perform",
-        "perform",
-        "wife",
-        "1974",
-        "found",
-    ]
-
-
 @pytest.mark.parametrize(
     ("title", "text", "expected"),
     [
@@ -226,26 +205,6 @@ def test_stems() -> None:
 )  # fmt: skip
 def test_names_of_one_subject(title: str, text: str, expected: list[str]) -> None:
     assert aliases(title, text) == expected
-
-
-def test_a_part_of_a_title_is_not_another_name_of_it() -> None:
-    assert (
-        aliases(
-            "Second inauguration of Richard Nixon",
-            "The second inauguration of Richard Nixon was held in 1973.",
-        )
-        == []
-    )
-
-
-def test_a_birthday_is_no_name() -> None:
-    assert (
-        aliases(
-            "Elliot Silverstein",
-            "Elliot Silverstein (born August 3, 1927, in Boston) is a director.",
-        )
-        == []
-    )
 
 
 def test_initials_count_only_where_the_text_uses_them() -> None:
@@ -290,17 +249,6 @@ def test_any_title_and_any_text_will_do(title: str) -> None:
 )  # fmt: skip
 def test_what_a_text_without_a_title_is_about(text: str, expected: str) -> None:
     assert subject(text) == expected
-
-
-def test_a_text_without_a_title_bears_the_name_it_opens_with() -> None:
-    links = name_links(
-        lambda: (
-            Document("film", "A film directed by Jon Vale."),
-            Document("vale", "Jon Vale is a director from Leeds."),
-        )
-    )
-    (name,) = links.question_names(["Who is Jon Vale?"])[0].tolist()
-    assert [links.ids[one] for one in links.bearers.row(name).tolist()] == ["vale"]
 
 
 def test_a_person_without_a_title_bears_the_ways_to_write_the_name() -> None:

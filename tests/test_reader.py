@@ -173,31 +173,6 @@ def test_windows_that_are_left_out_are_counted(
     assert some.quotes[1] in TEXTS[1]  # the window that shares words with the question is read
 
 
-def test_windows_are_spread_over_hits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hit with every word of the question gets no second window before others have one."""
-    monkeypatch.setattr(reader_module, "MAX_WINDOWS", 7)
-    lengths = (9, 1, 2, 5)
-    windows = [
-        reader_module._Window(hit, [3] if hit == 0 else [7], [])
-        for hit, length in enumerate(lengths)
-        for _ in range(length)
-    ]
-    chosen = [one.hit for one in reader_module._choose_windows(windows, {3})]
-    assert [chosen.count(hit) for hit in range(4)] == [2, 1, 2, 2]
-
-
-def test_ten_hits_of_600_words_are_all_read_in_great_part(reader: Reader) -> None:
-    texts = [f"{at}. {FILLER * 38}" for at in range(10)]  # 15 words each
-    reading = reader.read(QUESTION, [""] * 10, texts)
-    parts = reading.windows + reading.unread
-    assert reading.windows == MAX_WINDOWS < parts <= 1.6 * MAX_WINDOWS
-    assert np.isfinite(reading.needed).all()
-    assert reading.notes == (
-        f"{reading.unread} of {parts} parts of the hits were not read. "
-        "Fewer or shorter hits are read whole.",
-    )
-
-
 @pytest.mark.parametrize("count", [MAX_HITS + 8, 200])
 def test_hits_beyond_the_most_that_are_read_are_counted(reader: Reader, count: int) -> None:
     titles, texts = [f"Harbour {at}" for at in range(count)], [FILLER] * count
@@ -293,12 +268,6 @@ def test_odd_text_is_read_wherever_it_stands(reader: Reader, text: str) -> None:
         reading.quotes[0].encode()  # can be written anywhere
 
 
-def test_a_long_question_leaves_room_for_the_hits(reader: Reader) -> None:
-    reading = reader.read(QUESTION * 2000, TITLES, TEXTS)
-    assert (reading.windows, reading.unread) == (3, 0)
-    assert np.isfinite(reading.needed).all()
-
-
 @pytest.mark.parametrize(("allowed", "threads"), [("1", 1), ("3", 3), ("", 0), ("2,1", 0)])
 def test_threads_are_those_that_the_environment_allows(
     monkeypatch: pytest.MonkeyPatch, allowed: str, threads: int
@@ -363,26 +332,6 @@ def test_where_the_title_is_the_best_evidence_the_best_sentence_is_quoted(
     assert reader.read(*given).quotes == ("Mary taught Ada.",)
     monkeypatch.setattr(reader, "_joint", MarkedSession(5))
     assert reader.read(*given).quotes == ("It rained.",)
-
-
-@pytest.mark.parametrize(
-    ("text", "word", "quote"),
-    [
-        ("Ada wrote. Mary taught Ada. It rained.", "taught", "Mary taught Ada."),
-        ("Ada wrote. Mary taught Ada. It rained.", "Ada", "Ada wrote."),
-        ("Ada wrote. Mary taught Ada. It rained.", "rained", "It rained."),
-        ("Ada wrote. Mary taught Ada. It rained.", ". Mary", "Ada wrote."),
-        ("Notes\n- price: 3.50 euro\n- tax", "3.50", "- price: 3.50 euro"),
-        ("no end  and\ttwo   gaps", "two", "no end and two gaps"),
-        ("Really? Yes! Why?", "Yes", "Yes!"),
-    ],
-)
-def test_a_quote_goes_from_one_end_of_a_sentence_to_the_next(
-    text: str, word: str, quote: str
-) -> None:
-    start = text.index(word)
-    end = start + 1 if word.startswith(".") else start + len(word)
-    assert reader_module._sentence(text, start, end) == quote
 
 
 def test_a_verdict_quotes_needed_hits_those_needed_most_first() -> None:

@@ -11,7 +11,6 @@ from suffice.types import Document
 from suffice_research.grade.readings import (
     draw,
     draw_questions,
-    main,
     summary,
 )
 
@@ -43,11 +42,3 @@ def test_an_unknown_verdict_is_named(tmp_path: Path) -> None:
     (tmp_path / "triples-x.jsonl").write_text('{"verdict": "maybe"}\n', encoding="utf-8")
     with pytest.raises(InputError, match="maybe"):
         summary(tmp_path)
-
-
-@pytest.mark.parametrize("wrong", [("--seed", "-1"), ("--count", "0")])
-def test_a_draw_with_wrong_numbers_is_refused(
-    wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["draw", "handbook", *wrong])
-    assert "--seed must be 0 or more" in capsys.readouterr().err

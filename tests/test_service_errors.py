@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -363,52 +362,3 @@ def test_an_unknown_field_is_named_with_the_nearest_known_one() -> None:
     inner = {"type": "extra_forbidden", "loc": ("body", "documents", 0, "titel"), "msg": "?"}
     message = validation_error([inner], DocumentsRequest).message
     assert message == "documents[0].titel: unknown field (did you mean 'title' or 'entities'?)"
-
-
-@pytest.mark.parametrize(
-    ("changed", "says"),
-    [
-        ({"hits": [{"text": 3}]}, "hits[0].text: Input should be a valid string"),
-        ({"question": "  "}, "question: String should not be blank"),
-        ({"hits": ["fine", {"score": "8"}]}, "hits[1].score: Input should be a valid number"),
-        (
-            {"hits": [{"id": ["a"], "text": "x"}]},
-            "hit 1: its id is of type list, expected a text or a whole number",
-        ),
-    ],
-)
-def test_an_invalid_value_is_named_once(
-    client: TestClient, tokens: dict[str, str], changed: dict[str, Any], says: str
-) -> None:
-    response = send(client, "post", "/v1/check", tokens["both"], json={**CHECK, **changed})
-    error = response.json()["error"]
-    assert (error["message"], error["hint"]) == (says, "see the schemas in /openapi.json")
-    line = {"content": json.dumps({**CHECK, **changed}), "headers": LINES}
-    batch = send(client, "post", "/v1/check/batch", tokens["both"], **line)
-    assert batch.json()["error"]["message"] == says
-
-
-def test_advice_about_options_says_where_they_apply(
-    settings: Settings, tokens: dict[str, str], tmp_path: Path
-) -> None:
-    """A caller over HTTP has neither options of a command nor arguments of Python."""
-    bare = {"question": "Who?", "hits": [{"id": "nobody"}], "complete": True}
-    both = {"question": "Who?", "contexts": ["Ada."], "scores": {"one": 1, "two": 0}}
-    judged = {**bare, "hits": [{"id": "a", "text": "Ada."}], "by": "judge:m"}
-    with running_app(
-        Settings(preset="fast", keys=settings.keys, gate_folder=str(tmp_path))
-    ) as client:
-        checked = send(
-            client, "post", "/v1/check", tokens["both"], json={**CHECK, "hits": [{"doc_id": "x"}]}
-        )
-        advice = checked.json()["data"]["notes"]
-        for label, more in ((bare, {}), (both, {}), (judged, {"alpha": 0.1})):
-            form = {"name": "mine", "labels": [label] * 20, **more}
-            refused = send(client, "post", "/v1/adapt", tokens["both"], json=form)
-            assert refused.status_code == 422, refused.text
-            advice.append(refused.json()["error"]["hint"])
-    for one in advice:
-        option = re.search(r"--\w|\w+=", one)
-        assert option is None or re.search(
-            "in Python|on the command line", one[: option.start()]
-        ), one

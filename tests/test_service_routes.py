@@ -116,14 +116,6 @@ def test_a_hit_that_cannot_be_read_fails_alone(client: TestClient) -> None:
     assert "hit 1 is a dict without 'text'" in response[0].json()["error"]["message"]
 
 
-def test_an_unknown_gate_is_named_with_the_known_ones(client: TestClient) -> None:
-    response = client.post("/v1/check", json={**CHECK, "gate": "defualt"})
-    assert (response.status_code, response.json()["error"]["hint"]) == (
-        422,
-        "did you mean 'default'?",
-    )
-
-
 def test_invalid_values_are_named_by_field_and_not_repeated(client: TestClient) -> None:
     response = client.post(
         "/v1/check",

@@ -39,12 +39,6 @@ def test_the_interval_of_a_share_is_about_as_wide_as_the_textbook_says():
     assert found.high == pytest.approx(values.mean() + half, abs=0.01)
 
 
-def test_the_same_seed_gives_the_same_interval_and_another_seed_a_near_one():
-    values = coins(200, 0.5)
-    assert mean_interval(values, seed=1) == mean_interval(values, seed=1)
-    assert mean_interval(values, seed=1) != mean_interval(values, seed=2)
-
-
 def test_drawing_in_blocks_gives_the_same_interval_as_drawing_at_once(monkeypatch):
     values = coins(50, 0.4)
     at_once = mean_interval(values)

@@ -18,7 +18,7 @@ from suffice.retrieval.soft_filter import (
     SourceQuota,
     SpreadRetriever,
 )
-from suffice.types import Condition, Document, Extraction, Filter, Hit
+from suffice.types import Condition, Document, Filter, Hit
 
 NEWSROOM = documents("soft_filter")  # fmt: skip
 STORE = MemoryStore(NEWSROOM)
@@ -41,17 +41,6 @@ def test_a_document_whose_source_nobody_wrote_down_is_not_filtered_away() -> Non
     (hits,) = soft(strict=True).search([QUESTION], k=9)
     assert "nobody" in ids(hits)
     assert "other" not in ids(hits)
-
-
-def test_an_empty_result_after_filtering_is_filled_up_and_marked() -> None:
-    class Wrong:
-        def extract(self, questions: Sequence[str]) -> list[Extraction]:
-            nothing = Filter((Condition("source", "$in", ("The Daily Prophet",)),))
-            return [Extraction(nothing, "wrong") for _ in questions]
-
-    (hits,) = soft(extractor=Wrong()).search([QUESTION], k=3)
-    assert len(hits) == 3
-    assert all(hit.relaxed for hit in hits)
 
 
 def test_the_question_is_searched_word_for_word() -> None:

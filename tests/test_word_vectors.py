@@ -43,23 +43,6 @@ def test_what_is_kept_is_bounded_and_changes_nothing(
     np.testing.assert_array_equal(words.likeness(["wedding"], texts), whole)
 
 
-def test_a_full_cache_keeps_the_newest_half(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoded: list[list[str]] = []
-
-    class Counting(WordLlamaEncoder):
-        def encode_words(self, words: Sequence[str]) -> npt.NDArray[np.float32]:
-            encoded.append(list(words))
-            return super().encode_words(words)
-
-    monkeypatch.setattr(word_vectors, "KEPT", 4)
-    words = WordVectors(Counting())
-    for text in ("wedding", "marriage", "harbour", "invoice", "harbour invoice", "wedding"):
-        words.likeness(["bride"], [text])
-    assert encoded[0] == ["bride", "wedding"]
-    assert encoded[3:] == [["invoice"], ["bride"], ["wedding"]]
-    assert len(words._known) <= 4
-
-
 def test_an_encoder_of_sentences_gives_no_words() -> None:
     class Sentences:
         name, dimension = "sentences", 2

@@ -254,16 +254,6 @@ def test_a_gap_is_seen_and_expanding_closes_it(visit: Open) -> None:
     picture(page, "expand", top=".verdict")
 
 
-def test_a_hit_of_a_question_without_names_shows_the_words_it_holds(visit: Open) -> None:
-    page = visit()
-    checked(
-        page, "how many days of leave can I carry over?", "You can carry over five days.\n\nMilk."
-    )
-    expect(page.locator(".hits > li").first).to_contain_text("Holds the words: days, carry")
-    expect(page.locator(".hits > li").last).to_contain_text("Covers nothing the question says.")
-    assert page.locator(".marked .found-word").all_text_contents()[0] == "days"
-
-
 def share(gauge: Any) -> int:
     label = re.search(r"probability (\d+) %", gauge.get_attribute("aria-label"))
     assert label is not None

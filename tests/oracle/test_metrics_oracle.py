@@ -86,21 +86,6 @@ def test_the_official_figures_equal_a_loop_that_follows_the_multihop_rag_script(
     assert score(JUDGED, f"official_hits@{k}") == pytest.approx(np.mean(any_hit))
 
 
-@pytest.mark.parametrize("k", KS)
-def test_figures_equal_those_of_ir_measures(k):
-    ir = pytest.importorskip(
-        "ir_measures", reason="ir-measures is not installed: pip install --no-deps ir-measures"
-    )
-    qrels = {str(at): dict.fromkeys(gold, 1) for at, gold in enumerate(GOLD)}
-    run = {
-        str(at): {document: -float(rank) for rank, document in enumerate(ids)}
-        for at, ids in enumerate(RANKED)
-    }
-    # MS MARCO's is the provider that comes with the package itself and needs no compiled trec_eval.
-    found = ir.providers.registry["msmarco"].calc_aggregate([ir.RR @ k], qrels, run)
-    assert score(JUDGED, f"mrr@{k}") == pytest.approx(found[ir.RR @ k])
-
-
 # ---- probabilities
 
 

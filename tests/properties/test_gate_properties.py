@@ -46,16 +46,6 @@ def test_ids_are_only_names(place: int, ids: list[str]) -> None:
 
 
 @settings(max_examples=25)
-@given(places, st.integers(-20, 20))
-def test_scores_have_no_scale(place: int, power: int) -> None:
-    """By powers of two, so that the rounding of floats is not what is tested."""
-    example = fresh()[place]
-    hits = shown(example)
-    scaled = [{**hit, "score": float(hit["score"]) * 2.0**power} for hit in hits]  # type: ignore[arg-type]
-    same(verdict(example.question, hits), verdict(example.question, scaled))
-
-
-@settings(max_examples=25)
 @given(places, st.floats(0.001, 1000))
 def test_any_positive_factor_leaves_the_probability_where_it_was(place: int, factor: float) -> None:
     example = fresh()[place]

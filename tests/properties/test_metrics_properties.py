@@ -66,33 +66,6 @@ def test_complete_is_the_hardest_and_hits_the_easiest(cases):
         assert (complete == (recall == 1)).all()
 
 
-@given(questions, st.randoms())
-def test_the_order_of_the_questions_does_not_matter(cases, random):
-    shuffled = random.sample(cases, len(cases))
-    for name in BY_K:
-        one, other = score(judged(cases), f"{name}@4"), score(judged(shuffled), f"{name}@4")
-        assert one == other or math.isclose(one or 0, other or 0)
-
-
-@given(ranking.filter(bool), golds.filter(bool), st.randoms())
-def test_shuffling_the_first_k_hits_does_not_change_what_was_found_among_them(ids, gold, random):
-    ids = list(dict.fromkeys(ids))
-    k = random.randint(1, 8)
-    shuffled = random.sample(ids[:k], len(ids[:k])) + ids[k:]
-    for name in ("recall", "complete", "precision", "hits"):
-        assert score(judged([(ids, gold)]), f"{name}@{k}") == score(
-            judged([(shuffled, gold)]), f"{name}@{k}"
-        )
-
-
-@given(golds.filter(bool), st.integers(1, 8))
-def test_gold_first_is_the_best_ranking_there_is(gold, k):
-    best = judged([([*gold, "other"], gold)])
-    assert math.isclose(score(best, f"ndcg@{k}") or 0, 1)
-    assert math.isclose(score(best, f"mrr@{k}") or 0, 1)
-    assert math.isclose(score(best, f"recall@{k}") or 0, min(k, len(gold)) / len(gold))
-
-
 # ---- probabilities
 
 pairs = st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1)), min_size=1, max_size=30)
@@ -107,36 +80,6 @@ def test_every_probability_metric_is_in_its_range_or_undefined(rows):
     for metric in PROBABILITY:
         value = score(made_of(rows), metric.name)
         assert value is None or 0 <= value <= (40 if metric.name == "log_loss" else 1 + 1e-9)
-
-
-@given(pairs, st.randoms())
-def test_no_probability_metric_depends_on_the_order(rows, random):
-    shuffled = random.sample(rows, len(rows))
-    for metric in PROBABILITY:
-        one, other = score(made_of(rows), metric.name), score(made_of(shuffled), metric.name)
-        assert (one is None) == (other is None)
-        assert math.isclose(one or 0, other or 0, abs_tol=1e-12)
-
-
-@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 20)), min_size=2, max_size=30))
-def test_auroc_looks_at_the_order_only_and_turning_it_round_turns_the_figure(rows):
-    steps = made_of([(label, p / 20) for label, p in rows])
-    bent = Predictions(steps.labels, steps.probabilities**3)
-    turned = Predictions(steps.labels, 1 - steps.probabilities)
-    value = score(steps, "auroc")
-    assert (value is None) == (len({label for label, _ in rows}) == 1)
-    if value is not None:
-        assert math.isclose(value, score(bent, "auroc") or 0, abs_tol=1e-12)
-        assert math.isclose(value, 1 - (score(turned, "auroc") or 0), abs_tol=1e-12)
-
-
-@given(pairs, st.floats(0, 1), st.floats(0, 1))
-def test_a_looser_risk_never_answers_less(rows, one, other):
-    low, high = sorted((one, other))
-    made = made_of(rows)
-    assert (score(made, f"coverage_at_risk@{low}") or 0) <= (
-        score(made, f"coverage_at_risk@{high}") or 0
-    )
 
 
 # ---- intervals, answers, documents

@@ -7,23 +7,17 @@ import json
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.test_policy import decide
 
 from suffice.gate.policy import (
     Costs,
     Policy,
-    choose_actions,
     choose_by_cost,
     choose_by_f1,
     choose_by_risk,
     realized_risk,
 )
 from suffice.types import Action
-
-
-def decide(now, after, policy, *, rounds_left):
-    p_after = None if after is None else np.array(after)
-    return choose_actions(np.array(now), p_after, policy, rounds_left=rounds_left)
-
 
 probability = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0]))  # with ties
 share = st.floats(0.01, 0.9)
@@ -70,16 +64,6 @@ def test_a_threshold_under_promise_has_a_small_enough_bound_on_its_own_part(part
         assert seen.risk_below(1 - delta) <= alpha + 1e-9
 
 
-@given(parts, share, st.randoms(use_true_random=False))
-def test_the_order_of_the_questions_changes_nothing(part, alpha, random):
-    p, complete = part
-    order = random.sample(range(len(p)), len(p))
-    for one, other in zip(
-        policies(part, Costs(), alpha), policies((p[order], complete[order]), Costs(), alpha)
-    ):
-        assert one.answer_at == other.answer_at
-
-
 @given(parts, share)
 def test_turning_an_incomplete_question_complete_never_lowers_the_coverage(part, alpha):
     p, complete = part
@@ -110,11 +94,3 @@ def test_actions_follow_the_thresholds_and_the_budget(part, priced, alpha, rows,
             assert action is not Action.EXPAND or (
                 rounds > 0 and p_after > p_now and p_after > policy.expand_at
             )
-
-
-@given(small_parts, costs, share, st.lists(probability, min_size=1, max_size=20))
-def test_a_batch_decides_as_one_by_one(part, priced, alpha, now):
-    after = now[::-1]
-    for policy in policies(part, priced, alpha):
-        alone = [decide([p], [q], policy, rounds_left=1)[0] for p, q in zip(now, after)]
-        assert decide(now, after, policy, rounds_left=1) == alone

@@ -92,12 +92,6 @@ def test_what_was_learned_is_used(training: BridgeQuestions) -> None:
     assert [set(ids) for ids in found] == [{f"film{at}", f"person{at}"} for at in range(6)]
 
 
-def test_states_of_some_questions(training: BridgeQuestions) -> None:
-    states = candidate_states(training)
-    some = states.of(np.arange(len(training.questions)) < 3)
-    assert set(some.question.tolist()) == {0, 1, 2}
-
-
 def test_fitted_paths_depend_on_one_other_fold(
     training: BridgeQuestions, monkeypatch: pytest.MonkeyPatch
 ) -> None:

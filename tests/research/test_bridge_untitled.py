@@ -44,8 +44,3 @@ def test_a_study_says_what_was_measured_and_the_ranker_knows_all_features(
 def test_a_ranker_of_titled_states_has_the_features_that_are_known_there() -> None:
     ranker = fit_ranker([candidate_states(village(4))], trees=SMALL)
     assert ranker.columns == len(TITLED_FEATURES)
-
-
-def test_a_wrong_data_set_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bridge_untitled.main(["--data", str(tmp_path), "--only", "nothing"]) == 2
-    assert "hotpotqa" in capsys.readouterr().err

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tracemalloc
 from collections import Counter
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -129,12 +128,6 @@ def test_both_parts_can_be_read_again():
     assert list(collection.documents()) == list(collection.documents())
     assert list(collection.questions()) == list(collection.questions())
     assert collection.bad.count == 0
-
-
-def test_a_document_does_not_depend_on_how_many_follow(documents):
-    assert list(islice(controlled_collection(documents=10**12).documents(), 609)) == list(
-        documents.values()
-    )
 
 
 def test_documents_stream_in_bounded_memory():

@@ -225,14 +225,3 @@ def test_the_real_file_has_the_counts_of_the_paper(real):
     }  # the paper's Table 3
     assert not found.unresolved
     datasets.check_gold(found)
-
-
-def test_the_links_left_out_of_the_real_file_are_those_of_the_decision_note(real):
-    sizes = {question.gold.question_id: question.gold.hops for question in real.questions()}
-    assert {key: sizes[key] for key in ("88", "179", "495", "644", "650")} == {
-        "88": 3,
-        "179": 3,
-        "495": 2,
-        "644": 2,
-        "650": 2,
-    }

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.dataset_files import written
 
 from suffice import datasets
 from suffice.errors import InputError
-
-
-def written(folder: Path, name: str, value: Any) -> Path:
-    path = folder / name
-    path.write_text(json.dumps(value, indent=1), encoding="utf-8")
-    return path
 
 
 def ada(**changes: Any) -> dict[str, Any]:

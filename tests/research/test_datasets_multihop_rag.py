@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.dataset_files import written
 
 from suffice import datasets
 from suffice.errors import InputError
-
-
-def written(folder: Path, name: str, value: Any) -> Path:
-    path = folder / name
-    path.write_text(json.dumps(value, indent=1), encoding="utf-8")
-    return path
 
 
 def query(**changes: Any) -> dict[str, Any]:
@@ -128,9 +121,3 @@ def test_an_article_without_a_title_goes_by_its_url(tmp_path):
         "multihop_rag", corpus=written(tmp_path, "c.json", [article(title=None)])
     ).documents()
     assert document.doc_id == "u"
-
-
-def test_articles_of_the_real_corpus_have_their_dates(data_folder):
-    found = list(datasets.load("multihop_rag", data_folder / "multihop_rag").documents())
-    assert sum(one.published_at is not None for one in found) == 339
-    assert min(one.published_at for one in found if one.published_at) > date(2023, 1, 1)

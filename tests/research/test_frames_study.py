@@ -122,15 +122,6 @@ def column(table: Table, name: str) -> list[object]:
     return [row[table.columns.index(name)] for row in table.rows]
 
 
-def test_the_same_file_and_seed_give_the_same_bytes_and_a_saved_study_comes_back(
-    small: tuple[Path, Study], tmp_path: Path
-) -> None:
-    path, made = small
-    again = replace(study(data=path), commit=None)
-    assert again.to_json(timings=False) == made.to_json(timings=False)
-    assert Study.load(made.save(tmp_path / "study.json")).to_json() == made.to_json()
-
-
 def test_too_few_complete_questions_and_a_missing_file_are_said_plainly(tmp_path: Path) -> None:
     few = made_up(tmp_path / "test.tsv", 3)
     for data, message in (

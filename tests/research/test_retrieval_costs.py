@@ -23,8 +23,6 @@ from suffice.retrieval.builtin import bm25
 from suffice_research import retrieval_costs
 from suffice_research.retrieval_costs import (
     CostTask,
-    benchmark_retrievers,
-    cost_table,
     latency_quantile,
     measure_cost,
 )
@@ -70,17 +68,6 @@ def test_the_command_measures_what_a_system_finds_and_costs(village: Path, tmp_p
     assert summary["retrievers"]["bm25"]["recall@2"]["value"] == 1.0
     assert summary["costs"]["bm25"]["index_s"] > 0
     assert "no encoder is named" in summary["not_run"]["dense:all-mpnet-base-v2"]
-
-
-def test_the_table_has_a_row_for_what_was_not_run(village: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(retrieval_costs, "ALL_SYSTEMS", ("bm25", "dense:all-mpnet-base-v2"))
-        found = benchmark_retrievers(load("jsonl", village), RetrievalSettings(("all",), (2,)))
-    assert found.run.system("bm25").ranks == ((1,), (1, 2))
-    cost = found.costs["bm25"]
-    assert len(cost.latency_ms) == len(cost.cpu_ms) == 2
-    assert min(cost.latency_ms) > 0
-    assert [row[0] for row in cost_table(found).rows] == ["bm25", "dense:all-mpnet-base-v2"]
 
 
 def test_a_process_that_dies_is_named() -> None:
@@ -134,19 +121,6 @@ def test_a_wrong_system_fails_before_the_work(village: Path, name: str, why: str
             progress=lambda stage, done, total: begun.append(stage),
         )
     assert begun == []
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("--retriever", "dense:nothing"), "no encoder is named 'nothing'"),
-        (("--plot", "picture.gif"), "--plot is picture.gif"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(village: Path, words: Sequence[str], why: str) -> None:
-    result = evaluate(village, *words)
-    assert result.exit_code == 2, result.output
-    assert why in result.stderr
 
 
 def test_a_quantile_has_an_interval_where_there_are_enough_questions() -> None:

@@ -2,60 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
+from tests.test_reader import QUESTION, TEXTS, TITLES, CountingReader, close
 
 from suffice.errors import DataError
 from suffice.gate.extraction import Readers, featurize
 from suffice.gate.hits import normalize_hits
 from suffice.gate.question import WordTable, parse_question
-from suffice.gate.reader import Reader, Reading
 from suffice.gate.training import LabelledQuestion
 from suffice.types import Document, Hit
 from suffice_research.stored_readings import StoredReader
-
-QUESTION = "Who is the mother of the director of the film Polish-Russian War?"
-TITLES = ["Polish-Russian War (film)", "Xawery Żuławski", "Snow in Cyprus"]
-TEXTS = [
-    "Polish-Russian War is a 2009 Polish film. It was directed by Xawery Żuławski. It is based on a"
-    " novel by Dorota Masłowska.",
-    "Xawery Żuławski is a Polish film director. In 1995 he graduated from the film school in Łódź."
-    " He is the son of the actress Małgorzata Braunek and the director Andrzej Żuławski.",
-    "Snow falls on the mountains of Cyprus from December to March. There are four ski slopes.",
-]
-TEXTS = [
-    "Polish-Russian War is a 2009 Polish film. It was directed by Xawery Żuławski. It is based on a"
-    " novel by Dorota Masłowska.",
-    "Xawery Żuławski is a Polish film director. In 1995 he graduated from the film school in Łódź."
-    " He is the son of the actress Małgorzata Braunek and the director Andrzej Żuławski.",
-    "Snow falls on the mountains of Cyprus from December to March. There are four ski slopes.",
-]
-
-
-def close(one: Reading, other: Reading, by: float = 1e-4) -> bool:
-    numbers, others = (
-        np.concatenate([part.needed, part.relevance, [part.complete], part.counts])
-        for part in (one, other)
-    )
-    rest, same = (
-        (part.quotes, part.windows, part.unread, part.question_cut) for part in (one, other)
-    )
-    return np.allclose(numbers, others, atol=by) and rest == same
-
-
-class CountingReader(Reader):
-    """Counts the lists that it reads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads = 0
-
-    def read(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> Reading:
-        self.reads += 1
-        return super().read(question, titles, texts)
 
 
 @pytest.fixture

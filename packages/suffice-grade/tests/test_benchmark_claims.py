@@ -13,7 +13,6 @@ from suffice_grade.claims import (
     parse_pages,
 )
 from suffice_grade.triples import RuleTriples
-from suffice_grade.vocabulary import names_at, place_at, without_rank
 from tests.benchmark_village import village
 
 
@@ -92,27 +91,6 @@ def test_two_directors_are_told_apart_from_one() -> None:
     assert {one.object for one in directors if one.several} == {"Louis Marchand", "Paul Petit"}
 
 
-def test_names_end_where_they_end() -> None:
-    assert names_at("A. V. Bramble and Eliot Stannard and starring", 0).names == (
-        "A. V. Bramble",
-        "Eliot Stannard",
-    )
-    assert (
-        names_at("William Willoughby, 3rd Baron Willoughby of Parham and Anne", 0)
-        .names[0]
-        .endswith("of Parham")
-    )
-    assert names_at(
-        "Constantine of Greece and Denmark.", 0, joined={"Greece and Denmark"}
-    ).names == ("Constantine of Greece and Denmark",)
-    assert names_at("no name here", 0).names == ()
-    assert (
-        place_at("Cahir, County Tipperary, Ireland in 1893", 0)
-        == "Cahir, County Tipperary, Ireland"
-    )
-    assert without_rank("King Eric XIV of Sweden") == "Eric XIV of Sweden"
-
-
 def test_a_name_with_two_bearers_means_neither() -> None:
     pages = PageIndex(
         [
@@ -145,37 +123,3 @@ def test_quotation_marks_and_dashes_of_a_crawl_are_mended() -> None:
     assert fix_spacing("``Angel ''is a well - known song (1879 -- 1942).") == (
         '"Angel" is a well-known song (1879 – 1942).'
     )
-
-
-def test_whom_somebody_remarried_has_another_father() -> None:
-    documents = (
-        page(
-            "Reginald of Sund",
-            "Reginald of Sund (1255 – 1326) was a count. He was the son of Otto II, Count of Sund "
-            "and Philippe of Dam. In 1276 he married Irma of Lim, only daughter and heiress of "
-            "Waleran IV, Duke of Lim. In 1286 Reginald remarried Margaret of Fland, daughter of "
-            "Guy, Count of Fland.",
-        ),
-    )
-    pages = PageIndex(parse_pages(documents).values(), documents)
-    claims = [one for found in RuleClaims(pages.by_title).claims(documents) for one in found]
-    triples = [one for found in RuleTriples(pages).triples(claims) for one in found]
-    assert [one.object for one in triples if one.relation == "father"] == ["Otto II, Count of Sund"]
-    assert "mother" not in {one.relation for one in triples}  # Philippe is usually a man
-    wives = {one.relation: one.several for one in triples if one.object == "Margaret of Fland"}
-    assert wives == dict.fromkeys(("spouse", "husband", "wife"), True)
-    in_law = {one.object: one.several for one in triples if one.relation == "father-in-law"}
-    assert in_law == {"Waleran IV, Duke of Lim": False, "Guy, Count of Fland": True}
-
-
-def test_a_surname_before_a_past_tense_is_the_page() -> None:
-    (claims,) = RuleClaims().claims(
-        [
-            page(
-                "Karl Irmen",
-                "Karl Irmen (1902 – 1977) was a German painter. Irmen emigrated to Oslo. "
-                "He was married to the actress Brigit Horn.",
-            )
-        ]
-    )
-    assert [one.subject for one in claims] == ["Karl Irmen"] * 3

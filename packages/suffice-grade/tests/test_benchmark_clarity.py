@@ -20,7 +20,6 @@ from suffice_grade.clarity import (
 )
 from suffice_grade.fact_questions import Facts, write_yes_no_questions
 from suffice_grade.knowledge_graph import build_graph
-from suffice_grade.layout import read_layout
 from suffice_grade.relation_words import confirm, words_of
 from suffice_grade.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
 from suffice_grade.validation import RuleJudge
@@ -198,17 +197,3 @@ def test_a_chain_has_clear_steps_and_no_area_around_a_country() -> None:
     lies = Triple("Hungary", "located in", "Europe", "d", "d#0", object_kind="place")
     river = Triple("Europe", "capital", "Volga", "e", "e#0", object_kind="place")
     assert writer.write([ReasoningPath((lies, river))]) == [None]
-
-
-@pytest.mark.parametrize(
-    ("footer", "facts"),
-    [
-        ("tools 2.1      2023-05-04      RUN(1)", {"package": "tools", "page date": "2023-05-04"}),
-        ("Debian         2023-05-04      RUN(1)", {"page date": "2023-05-04"}),
-        ("tools 2.1      04/05/2023      RUN(1)", {"package": "tools"}),
-    ],
-)
-def test_a_footer_names_a_package_with_its_version(footer: str, facts: dict[str, str]) -> None:
-    text = f"RUN(1)\n\nNAME\n       run - run it\n\nOPTIONS\n       None.\n\n{footer}"
-    found = {one.relation: one.object for one in read_layout(Document("r", text, "run(1)")).facts}
-    assert {key: found[key] for key in ("package", "page date") if key in found} == facts

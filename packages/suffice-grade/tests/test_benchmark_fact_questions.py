@@ -11,7 +11,7 @@ import pytest
 from suffice.retrieval import WordLlamaEncoder
 from suffice.types import Document
 from suffice_grade.benchmark_files import benchmark_questions, look_alikes, open_benchmark
-from suffice_grade.chain_questions import RuleQuestions, Wording
+from suffice_grade.chain_questions import Wording
 from suffice_grade.claims import PageIndex, parse_pages
 from suffice_grade.difficulty_matrix import build_difficulty_matrix, question_difficulty
 from suffice_grade.fact_questions import (
@@ -22,7 +22,6 @@ from suffice_grade.fact_questions import (
     write_single_questions,
     write_yes_no_questions,
 )
-from suffice_grade.inflection import base_form, past_of, third_person
 from suffice_grade.knowledge_graph import build_graph, shortest_paths
 from suffice_grade.lookalikes import look_alike, other_subjects
 from suffice_grade.news_questions import write_news_questions
@@ -81,18 +80,6 @@ def catalogue() -> Catalogue:
     return Catalogue()
 
 
-def test_verbs_find_their_forms() -> None:
-    bases = {
-        "released": "release", "planned": "plan", "led": "lead", "written": "write", "offered": "offer",
-        "carries": "carry", "passes": "pass", "managed": "manage", "visited": "visit", "handled": "handle",
-    }  # fmt: skip
-    assert {word: base_form(word) for word in bases} == bases
-    assert (past_of("written"), past_of("owned")) == ("wrote", "owned")
-    assert [third_person(base) for base in ("lead", "pass", "carry", "have")] == [
-        "leads", "passes", "carries", "has",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("relation", "phrase", "value", "kind", "asks"),
     [
@@ -117,17 +104,6 @@ def test_a_relation_is_asked_in_the_words_of_its_text(
 ) -> None:
     triple = Triple("Kestrel", relation, value, "d", "d#0", phrase=phrase, object_kind=kind)
     assert asks in words_of(triple, PageIndex([])).ask
-
-
-def test_a_chain_reads_from_right_to_left(catalogue: Catalogue) -> None:
-    path = next(one for one in catalogue.paths if one.ends == ("billing-service", "Mira Holt"))
-    (made,) = RuleQuestions(catalogue.wording).write([path], [])
-    assert made is not None
-    assert made.text in (
-        "Who leads the team that owns billing-service?",
-        "Who is the team that owns billing-service led by?",
-    )
-    assert (made.answer, made.hops) == ("Mira Holt", 2)
 
 
 def test_one_document_questions_have_one_hop(catalogue: Catalogue) -> None:

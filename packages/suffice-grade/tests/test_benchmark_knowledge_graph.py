@@ -69,21 +69,7 @@ def test_names_equal_in_a_cluster_get_mirrored_edges_only_there() -> None:
     assert outside == [facts]
 
 
-KETAMINE = ("elevated ketamine levels in his blood", "elevated ketamine levels")
 GOVERNMENT = ("the Biden administration", "the U.S. government")
-
-
-@pytest.mark.parametrize("names", [KETAMINE, KETAMINE[::-1]])
-def test_the_paper_s_ketamine_example_is_a_path(names: tuple[str, ...]) -> None:
-    facts = [
-        triple("Matthew Perry", "had", KETAMINE[0], "news"),
-        triple(KETAMINE[1], "led to", "respiratory depression", "report"),
-    ]
-    same, clusters = Equivalence(names, always=False, cluster=0), {"news#0": (0,), "report#0": (0,)}
-    assert not shortest_paths(KnowledgeGraph(facts))
-    (path,) = shortest_paths(KnowledgeGraph(merge_equivalent_names(facts, [same], clusters)))
-    assert path.ends == ("Matthew Perry", "respiratory depression")
-    assert [one.link for one in path.triples] == ["", "context"]
 
 
 @pytest.mark.parametrize("names", [GOVERNMENT, GOVERNMENT[::-1]])

@@ -167,34 +167,6 @@ def test_what_happened_is_not_asked_where_another_article_may_say_otherwise() ->
 # ----------------------------------------------------------------------------------------- reports
 
 
-@pytest.mark.parametrize(
-    ("report", "asked"),
-    [
-        ("was held without a catch by the Ravens in Baltimore", True),
-        ("was held without a catch by the Ravens last week", False),
-        ("came into the game for Houston in the 16th inning", False),
-        ("walked off with Jon Ek, and Mark Cohen talked to her", False),
-        ("won a late penalty for Milan and Kane cut the lead", False),
-        ("was hit as he threw and Broncos Ja'Quan McMillan came up", False),
-    ],
-)
-def test_a_report_is_asked_for_only_if_it_stands_alone(
-    report: str, asked: bool, tmp_path: Path
-) -> None:
-    told = ("Mira Bell leads Kestrel.", f"John Holm {report}. John Holm was born in Aarhus.")
-    documents = [
-        Document(
-            f"n{day}", text, f"Sport on day {day}", "The Ledger", published_at=date(2024, 5, day)
-        )
-        for day, text in enumerate(told, 1)
-    ]
-    settings = BenchmarkSettings(twins=0, lookalikes=0)
-    build_benchmark(documents, tmp_path / "made", settings=settings)
-    records = read_json_records(tmp_path / "made/questions.jsonl", BadRecords())
-    found = [one.value["question"] for one in records]
-    assert any("according to the ledger" in text.casefold() for text in found) is asked
-
-
 NEWS_NAMES = ("Kestrel Labs", "Plover Labs", "Heron Labs")
 
 

@@ -12,7 +12,6 @@ from suffice.types import Document
 from suffice_grade import parsed_relations
 from suffice_grade.claims import PageIndex, RuleClaims, parse_pages
 from suffice_grade.knowledge_graph import KnowledgeGraph, shortest_paths
-from suffice_grade.lookalikes import look_alike, other_subjects
 from suffice_grade.open_relations import PARSED, is_functional
 from suffice_grade.parsed_relations import (
     ParsedTriples,
@@ -23,9 +22,8 @@ from suffice_grade.parsed_relations import (
 )
 from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
 from suffice_grade.relation_words import words_of
-from suffice_grade.stage_protocols import Claim, Triple, question_from_record
+from suffice_grade.stage_protocols import Claim, Triple
 from suffice_grade.triples import RuleTriples
-from suffice_grade.validation import RuleJudge
 from tests.benchmark_village import village
 
 try:
@@ -73,37 +71,6 @@ def test_a_parsed_relation_is_asked_with_its_own_words() -> None:
     assert not is_functional(f"{PARSED}What does X use?", "thing")
     # A chain cannot lead to the name of a document.
     assert not is_functional(f'{PARSED}According to "X", when does the party begin?', "date")
-
-
-def test_a_fact_that_another_document_may_state_otherwise_is_not_asked() -> None:
-    documents = [
-        Document("new", "The ferry to Skarne costs 12 euros."),
-        Document("old", "Until May the Skarne ferry had cost 9 euros."),
-        Document("far", "The lido in Varley opens on 30 May."),
-    ]
-    judge = RuleJudge(documents, PageIndex([]))
-    asked = {
-        "new": ("the ferry to Skarne", "How much does X cost?", "12 euros"),
-        "far": ("the lido in Varley", "When does X open?", "30 May"),
-    }
-    questions = []
-    for doc_id, (subject, ask, value) in asked.items():
-        path = {
-            "subject": subject, "relation": PARSED + ask, "object": value, "doc_id": doc_id,
-            "claim_id": f"{doc_id}#0", "phrase": ask,
-        }  # fmt: skip
-        record = {
-            "question_id": doc_id, "question": ask.replace("X", subject), "gold": [doc_id],
-            "answer": value, "kind": "single", "hops": 1, "path": [[path]],
-        }  # fmt: skip
-        questions.append(question_from_record(record))
-    assert [one.why for one in judge.judge(questions)] == [
-        "perhaps otherwise in another document", "",
-    ]  # fmt: skip
-    # A look-alike is about another subject of a question that begins the same.
-    others = other_subjects([questions[1], questions[1]])
-    assert others == {f"{PARSED}When does": ["the lido in Varley"]}
-    assert look_alike(questions[1], {one.doc_id: one for one in documents}, others) is None
 
 
 def test_what_a_parse_reads_in_passing_ends_no_chain() -> None:
