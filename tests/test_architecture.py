@@ -25,6 +25,7 @@ from docs.generators.source import public_modules, public_names
 PACKAGES = {
     "suffice": "src",
     "suffice_grade": "packages/suffice-grade",
+    "suffice_deep": "packages/suffice-deep",
     "suffice_research": "research",
 } | dict.fromkeys(("robustness", "benchmarks", "docs", "tests"), ".")
 ROOMS = (
@@ -93,8 +94,8 @@ def product() -> Trees:
 
 @cache
 def installed() -> Trees:
-    """What users install: the product, and GRADE beside it."""
-    owners = ("suffice", "suffice_grade")
+    """What users install: the product, and GRADE and the deep judge beside it."""
+    owners = ("suffice", "suffice_grade", "suffice_deep")
     return {name: tree for name, tree in repository().items() if name.split(".")[0] in owners}
 
 
@@ -161,7 +162,8 @@ def root_imports(trees: Trees) -> list[str]:
 
 def plugin_imports(trees: Trees) -> list[str]:
     """The installed package works without those beside it, and GRADE without the research."""
-    may_import = {"suffice": ("suffice",), "suffice_grade": ("suffice", "suffice_grade")}
+    beside = ("suffice_grade", "suffice_deep")
+    may_import = {"suffice": ("suffice",)} | {one: ("suffice", one) for one in beside}
     return [
         f"{name} imports {one}"
         for name, targets in import_graph(trees).items()

@@ -11,7 +11,10 @@ from suffice.cli.doctor import EXTRAS, REQUIRED
 
 ROOT = Path(__file__).parents[1]
 TOML = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-GRADE = tomllib.loads((ROOT / "packages/suffice-grade/pyproject.toml").read_text(encoding="utf-8"))
+GRADE, DEEP = (
+    tomllib.loads((ROOT / f"packages/{name}/pyproject.toml").read_text(encoding="utf-8"))
+    for name in ("suffice-grade", "suffice-deep")
+)
 PROJECT, GROUPS = TOML["project"], TOML["dependency-groups"]
 
 
@@ -24,7 +27,8 @@ def test_the_version_the_package_and_the_changelog_agree() -> None:
         r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert newest is not None
-    assert newest[1] == PROJECT["version"] == suffice.__version__ == GRADE["project"]["version"]
+    versions = {one["project"]["version"] for one in (TOML, GRADE, DEEP)} | {suffice.__version__}
+    assert versions == {newest[1]}
 
 
 def test_the_doctor_looks_for_all_that_the_project_names() -> None:
@@ -51,7 +55,7 @@ def test_every_requirement_is_pinned() -> None:
     }
     groups = [one for few in GROUPS.values() for one in few if isinstance(one, str)]
     extras = [one for few in PROJECT["optional-dependencies"].values() for one in few]
-    required = names([*PROJECT["dependencies"], *extras, *groups])
+    required = names([*PROJECT["dependencies"], *DEEP["project"]["dependencies"], *extras, *groups])
     unpinned = {
         "suffice",
         "dspy",

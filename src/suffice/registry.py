@@ -1,4 +1,4 @@
-"""Find retrievers, encoders, rerankers and stores by name, built-in or from plug-ins.
+"""Find retrievers, encoders, rerankers, judges and stores by name, built-in or from plug-ins.
 
 A plug-in is an entry point of the group `suffice.plugins` named `<kind>.<name>`:
 
@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from suffice.errors import InputError, NotReadyError, did_you_mean
-from suffice.protocols import Encoder, Reranker, Retriever, Store
+from suffice.protocols import Encoder, Judge, Reranker, Retriever, Store
 
 __all__ = [
     "COMMANDS",
     "ENCODERS",
+    "JUDGES",
     "RERANKERS",
     "RETRIEVERS",
     "STORES",
@@ -28,7 +29,11 @@ __all__ = [
 
 PLUGIN_GROUP = "suffice.plugins"
 # Packages beside this one in the repository, and their folders.
-PACKAGES = {"suffice-grade": "packages/suffice-grade", "suffice-research": "research"}
+PACKAGES = {
+    "suffice-grade": "packages/suffice-grade",
+    "suffice-deep": "packages/suffice-deep",
+    "suffice-research": "research",
+}
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -118,5 +123,6 @@ def _is_folder(name: str) -> bool:
 RETRIEVERS: Registry[Retriever] = Registry("retriever")
 ENCODERS: Registry[Encoder] = Registry("encoder")
 RERANKERS: Registry[Reranker] = Registry("reranker")
+JUDGES: Registry[Judge] = Registry("judge")  # behind the presets deep and auto
 STORES: Registry[Store] = Registry("store")
 COMMANDS: Registry[None] = Registry("command")  # of `suffice`; "evaluate.x" is in that group

@@ -347,6 +347,7 @@ class Opinion:
     log_odds: float | None  # that the hits are complete; None: no usable answer
     needed: tuple[float, ...] = ()  # log-odds that the question needs each hit; (): not said
     error: str = ""
+    notes: tuple[str, ...] = ()  # what of the hits it has not read
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from suffice.registry import COMMANDS, missing_package
 OWN = ("demo build search check ask fit adapt judge evaluate report serve mcp doctor").split()
 # Commands of packages beside this one. Without its package, a command says how to install it.
 ELSEWHERE = {
+    "fetch": "suffice-deep",
     "grade": "suffice-grade",
     "improve": "suffice-grade",
     "evaluate.difficulty": "suffice-grade",
@@ -39,6 +40,7 @@ EXAMPLES = {
     "suffice check": 'suffice check "Where was the director of Metropolis born?" --hits hits.json',
     "suffice ask": 'suffice ask library "Who taught the teacher of Ada Lovelace?" --trace t.jsonl',
     "suffice improve": "suffice improve library --out improved",
+    "suffice fetch": "suffice fetch deep",
     "suffice fit": "suffice fit --examples labelled.jsonl --policy risk --alpha 0.1 --out gate",
     "suffice fit-ranker": "suffice fit-ranker --dataset jsonl --path data --out ranker",
     "suffice adapt": "suffice adapt labels.jsonl --out gate",

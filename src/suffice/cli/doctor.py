@@ -18,7 +18,7 @@ from suffice.cli import options as opt
 from suffice.cli.loaders import name_library
 from suffice.cli.output import command, print_json
 from suffice.errors import MissingExtraError, NotReadyError, SufficeError
-from suffice.registry import ENCODERS, PACKAGES, RERANKERS, Registry
+from suffice.registry import ENCODERS, JUDGES, PACKAGES, RERANKERS, Registry
 
 REQUIRED = (
     "numpy bm25s tantivy onnxruntime tokenizers ahocorasick_rs sentencex typer rich markdown-it-py"
@@ -45,6 +45,7 @@ EXTRAS = {
 }
 # Packages beside suffice, with their extras.
 BESIDE = {
+    "suffice-deep": (("suffice-deep",), "the presets deep and auto"),
     "suffice-grade": (("suffice-grade",), "suffice grade, improve"),
     "suffice-grade[parse]": (("suffice-grade", "spacy"), "--parse; needs an English model"),
 }
@@ -76,11 +77,15 @@ def find_parts() -> list[Finding]:
         for extra, (packages, use) in EXTRAS.items()
     ]
     for name, (packages, use) in BESIDE.items():
-        place = name.replace("suffice-grade", f"./{PACKAGES['suffice-grade']}")
+        package = packages[0]
+        place = name.replace(package, f"./{PACKAGES[package]}")
         get_it = "pip install " + shlex.quote(place)
         parts.append(Finding(f"package {name}", _versions(packages), use, get_it))
     parts += _find_models(ENCODERS, "search by meaning", lambda one: one.encode(TEXTS))
     parts += _find_models(RERANKERS, "reranking", lambda one: one.score(QUESTION, TEXTS))
+    parts += _find_models(
+        JUDGES, "--preset deep", lambda one: one.judge([(QUESTION, TEXTS, TEXTS)])
+    )
     parts += [
         _try_shipped(f"gate, preset {preset}", "suffice check", partial(_use_gate, preset))
         for preset in ("standard", "fast", "hardened")

@@ -82,7 +82,8 @@ FittedGate = Annotated[
     str, Option("--gate", help="'fitted' on other folds, 'default', or a folder.")
 ]
 Preset = Annotated[
-    str, Option(help="standard reads the hits, fast does not, hardened drops stuffed hits.")
+    str,
+    Option(help="standard, fast, hardened (drops stuffed hits), deep or auto (suffice-deep)."),
 ]
 PolicyName = Annotated[str, Option(help="How to choose the threshold: f1, cost or risk.")]
 Alpha = Annotated[float, Option(help="risk: the largest share of incomplete answers.")]

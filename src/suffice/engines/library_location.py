@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.errors import DataError, InputError, NotReadyError, disk_hint
 from suffice.registry import ENCODERS
 from suffice.storage import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
+from suffice.storage.artefacts import cache_folder
 from suffice.storage.fields import is_text
 
 __all__ = ["LibraryLocation", "ensure_library", "open_location"]
@@ -46,7 +46,7 @@ def open_location(where: Path | str) -> LibraryLocation:
             store.close()
             hint = f"make it with: suffice build FILE --store {where}"
             raise NotReadyError(f"there is no library at {where}", hint=hint)
-        folder = _cache_folder() / f"{store.address.collection}-{store.build}"
+        folder = cache_folder() / f"{store.address.collection}-{store.build}"
         return LibraryLocation(folder, store, store.encoder)
     path = _check_name(Path(where))
     if path.is_file():
@@ -85,9 +85,3 @@ def _create_folder(path: Path, encoder: str | None) -> None:
         write_atomically(path / MANIFEST, text)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error}", hint=disk_hint(error)) from error
-
-
-def _cache_folder() -> Path:
-    """Where this machine caches data derived from libraries on servers."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("SUFFICE_CACHE") or Path(cache) / "suffice")

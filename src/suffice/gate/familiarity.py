@@ -45,6 +45,7 @@ COLUMNS = {  # each column, and its description in the reasons for low familiari
     "hits_foreign": "the language of the hits",
 }
 AT = {name: at for at, name in enumerate(COLUMNS)}
+_LANGUAGE = [AT["question_foreign"], AT["hits_foreign"]]
 HEAD_BYTES = 240  # of each hit, used to detect its language and digits
 CLUSTERS, CLUSTER_SIZE = 16, 100  # centres at most; training questions per centre at least
 CLUSTER_STEPS = 30
@@ -142,6 +143,11 @@ def _form(hits: NormalizedHits, question: ParsedQuestion, extraction: Extraction
     ]
 
 
+def in_other_language(batch: FeatureBatch) -> npt.NDArray[np.bool_]:
+    """Whether the question, or at least half of its hits, is clearly not English."""
+    return np.asarray((form_table(batch)[:, _LANGUAGE] >= 0.5).any(1))
+
+
 # ---- the profile of the training questions
 
 
@@ -202,9 +208,17 @@ class FormProfile:
             *(tuple(one.tolist()) for one in (kept, low, high)),
         )
 
-    def measure(self, batch: FeatureBatch) -> Familiarity:
-        """The familiarity of each question. Without hits it is 1: nothing needs to be judged."""
+    def measure(
+        self, batch: FeatureBatch, any_language: npt.NDArray[np.bool_] | None = None
+    ) -> Familiarity:
+        """The familiarity of each question. Without hits it is 1: nothing needs to be judged.
+
+        The language of questions that were read in `any_language` does not count.
+        """
         table = form_table(batch)
+        if any_language is not None:
+            for column in _LANGUAGE:
+                table[any_language, column] = 0.0
         known, shares = self._shares
         values = np.interp(self._space.distances(table), known, shares, right=0.0)
         blank = [one.blank == len(one.evidence.hits) for one in batch.hits]

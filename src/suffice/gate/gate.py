@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ from suffice.gate.extraction import (
     featurize,
     reader_input,
 )
-from suffice.gate.familiarity import FormProfile, widen_interval
+from suffice.gate.familiarity import FormProfile, in_other_language, widen_interval
 from suffice.gate.hits import (
     DocumentMap,
     NormalizedHits,
@@ -43,7 +43,7 @@ from suffice.gate.hits import (
     normalize_hits,
     unpack_pair,
 )
-from suffice.gate.judge import Consultation, JudgeScale, check_judge, consult
+from suffice.gate.judge import UNSURE, Consultation, JudgeScale, PresetJudge, check_judge, consult
 from suffice.gate.model import CalibratedModel, GateModel, LocalModel
 from suffice.gate.policy import (
     Costs,
@@ -58,6 +58,7 @@ from suffice.gate.reader import BlankReader, Reader
 from suffice.gate.stuffing_filter import StuffingFilter, filter_notes
 from suffice.numeric import log_odds, log_odds_array, sigmoid
 from suffice.protocols import Judge
+from suffice.registry import JUDGES, PACKAGES
 from suffice.storage import (
     MANIFEST,
     check_replaceable,
@@ -76,7 +77,8 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.floating[Any]]
 GATE_KIND, GATE_VERSION = "gate", 3
-PRESETS = STANDARD, FAST, HARDENED = ("standard", "fast", "hardened")  # any can be hardened
+# Any gate can be hardened. deep and auto are the standard gate with the judge of suffice-deep.
+PRESETS = STANDARD, FAST, HARDENED, DEEP, AUTO = ("standard", "fast", "hardened", "deep", "auto")
 SHIPPED_MODELS = Path(__file__).parent.parent / "models"
 # What gates of an earlier version could use, by its name in their cards.
 GONE = {"encoder": "an encoder", "reranker": "a reranker", "others": "other runs"}
@@ -110,14 +112,16 @@ class Gate:
     stuffing_filter: StuffingFilter | None = None  # hardened preset only
     judge_scale: JudgeScale | None = None  # fitted from labels
     judge: Judge | None = None  # asked about lists that this gate is unsure of
+    depth: str = ""  # deep or auto, if it was opened as such
 
     def __repr__(self) -> str:
         return f"<suffice.Gate, preset {self.preset!r}, k {self.card.get('k')}>"
 
     @property
     def preset(self) -> str:
-        """The preset it was fitted with, or "hardened" if it was opened as such."""
-        return str(self.card.get("preset", "")) if self.stuffing_filter is None else HARDENED
+        """The preset it was fitted with, or as which it was opened: hardened, deep or auto."""
+        opened = HARDENED if self.stuffing_filter is not None else self.depth
+        return opened or str(self.card.get("preset", ""))
 
     @property
     def profile(self) -> FeatureProfile:
@@ -175,13 +179,15 @@ class Gate:
         description = self.model.describe(batch)
         odds, effects = self._occlusion.effects(description.table, self.model.log_odds, explain)
         p, p_after = sigmoid(odds), self.model.p_after(odds, description.table)
-        familiarity = self.forms.measure(batch)
-        low, high = self.widened(odds, familiarity.values)
         actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
         reports: Sequence[JudgeReport | None] = [None] * len(actions)
         of_judge: Sequence[tuple[str, ...]] = [()] * len(actions)
-        if self.judge is not None:
-            said = self._consult(self.judge, batch, odds)
+        said = None if self.judge is None else self._consult(self.judge, batch, odds)
+        known = self.judge_scale is not None and self.judge_scale.any_language
+        familiarity = self.forms.measure(batch, said.read if said and known else None)
+        low, high = self.widened(odds, familiarity.values)
+        if said is not None:
+            batch = _judged_readings(batch, said)
             reports, of_judge = said.reports(odds, actions), said.notes
             odds = odds + said.effects
             low, high = _moved(low, said.effects), _moved(high, said.effects)
@@ -219,8 +225,10 @@ class Gate:
     def _consult(self, judge: Judge, batch: FeatureBatch, odds: Floats) -> Consultation:
         answer_at = self.policy.answer_at
         threshold = log_odds(0.5 if answer_at is None else answer_at)
-        lists = [reader_input(one) for one in batch.hits]
-        return consult(judge, self.judge_scale, lists, odds, threshold)
+        lists, scale = [reader_input(one) for one in batch.hits], self.judge_scale
+        known = scale is not None and scale.any_language
+        foreign = in_other_language(batch) if known else None
+        return consult(judge, scale, lists, odds, threshold, always=foreign)
 
     def widened(self, odds: Floats, familiarity: Floats) -> tuple[Floats, Floats]:
         """The interval of each log-odds. It is wider for less familiar questions, and the more the
@@ -337,6 +345,9 @@ class Gate:
 
         _check_type(examples, Iterable, "examples", "a list", hint=EXAMPLES)
         training.require_fit_extra()
+        if self.depth:
+            hint = "adapt the standard gate, and open that with the judge: Gate.load(path, judge=)"
+            raise InputError(f"the preset {self.depth!r} cannot be adapted", hint=hint)
         built = training.build_training_set(
             examples,
             self.words,
@@ -365,7 +376,7 @@ class Gate:
         card = {name: value for name, value in self.card.items() if name != "judge"}
         stored = {name: None if part is None else asdict(part) for name, part in parts.items()}
         records = (stored, asdict(model.profile), asdict(self.policy), asdict(self.forms))
-        if (scale := self.judge_scale) is not None:
+        if (scale := None if self.depth else self.judge_scale) is not None:
             card["judge"] = scale.judge
         with new_artefact(
             Path(path),
@@ -396,8 +407,15 @@ class Gate:
 
         Any gate can be opened as "hardened": it then ignores hits that seem stuffed with the
         question's words (suffice.gate.stuffing_filter). A `judge` is asked about lists that the
-        gate is unsure of (suffice.gate.judge).
+        gate is unsure of (suffice.gate.judge). With "deep" that is a small language model which
+        reads every list, with "auto" those that the standard gate is unsure of; both need
+        suffice-deep.
         """
+        depth = preset if preset in (DEEP, AUTO) else ""
+        if depth and (path is not None or judge is not None):
+            hint = "open your gate with a judge: judge=suffice_deep.judge.open_judge()"
+            raise InputError(f"the preset {depth!r} is the shipped gate with its judge", hint=hint)
+        deep = _open_deep(depth) if depth else None  # fails before the gate is read
         hint = "pass the folder of a gate, or nothing for the shipped one"
         _check_type(path, str | Path | None, "the gate", "a path", hint=hint)
         folder, card = open_gate_folder(None if path is None else Path(path), preset)
@@ -435,7 +453,14 @@ class Gate:
                 words, model, interval, chosen, card, written, readers, stuffing_filter, known
             )
             gate._probe()  # fail now if the records do not fit together
+        if deep is not None:
+            return gate._with_preset_judge(deep, depth)
         return gate if judge is None else gate.with_judge(judge)
+
+    def _with_preset_judge(self, judge: PresetJudge, depth: str) -> Gate:
+        scale = judge.scale if depth == DEEP else replace(judge.scale, unsure=UNSURE)
+        policy = replace(self.policy, answer_at=scale.answer_at or self.policy.answer_at)
+        return replace(self, judge=judge, judge_scale=scale, depth=depth, policy=policy)
 
     def _probe(self) -> None:
         """Check a list without reading it: opening the reader takes longer than all the rest."""
@@ -465,6 +490,16 @@ class Gate:
         return replace(self, judge=judge)
 
 
+def _judged_readings(batch: FeatureBatch, said: Consultation) -> FeatureBatch:
+    """With the judge's word on which hits are needed, where it has one: these are quoted."""
+    if batch.readings is None:
+        return batch
+    found = [said.needed(at, len(one.needed)) for at, one in enumerate(batch.readings)]
+    pairs = zip(batch.readings, found, strict=True)
+    readings = [one if new is None else replace(one, needed=new) for one, new in pairs]
+    return replace(batch, readings=readings)
+
+
 def _moved(p: Floats, effects: Floats) -> Floats:
     """Probabilities moved by these log-odds; the same where they are 0, to the last digit."""
     return np.where(effects == 0, p, sigmoid(log_odds_array(p) + effects))
@@ -476,6 +511,15 @@ def _shipped_stop() -> Platt:
     open_artefact(SHIPPED_STOP, kind=STOP_KIND, version=STOP_VERSION, rebuild=again)
     with data_errors(f"the calibration in {SHIPPED_STOP}", hint=again):
         return dataclass_from_json(Platt, read_json(SHIPPED_STOP / STOP_FILE))
+
+
+def _open_deep(preset: str) -> PresetJudge:
+    if DEEP not in JUDGES.names():
+        hint = f"in a clone of the repository, run: pip install ./{PACKAGES['suffice-deep']}"
+        raise InputError(
+            f"the preset {preset!r} needs suffice-deep, which is not installed", hint=hint
+        )
+    return cast("PresetJudge", JUDGES.get(DEEP)())
 
 
 def check_preset(preset: str) -> None:
@@ -524,8 +568,8 @@ def open_readers(
 ) -> Readers:
     """The readers of a gate fitted with this preset: those given, otherwise the shipped ones."""
     check_preset(preset)
-    if preset == HARDENED:
-        hint = "any gate is hardened where it is opened with the preset hardened"
+    if preset not in (STANDARD, FAST):
+        hint = f"a gate is opened as {preset}: Gate.load(preset={preset!r})"
         raise InputError(f"a gate is fitted as {STANDARD} or as {FAST}", hint=hint)
     if preset == FAST:
         return NO_READERS

@@ -40,7 +40,10 @@ def gate_identity(gate: GateLike) -> str:
     card, policy = getattr(gate, "card", None), getattr(gate, "policy", None)
     if card is None:
         return component_name(gate)
-    text = json.dumps([dict(card), str(policy)], sort_keys=True, default=str)
+    known = [dict(card), str(policy)]
+    if getattr(gate, "depth", ""):
+        known.append(repr(getattr(gate, "judge_scale", None)))
+    text = json.dumps(known, sort_keys=True, default=str)
     preset = getattr(gate, "preset", "") or "gate"
     return f"{preset}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 

@@ -36,6 +36,12 @@ _TRIES = 100
 _MAX_JSON_BYTES = 64 * 1024 * 1024  # for settings and small tables
 
 
+def cache_folder() -> Path:
+    """Where this machine keeps what can be fetched or made again."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("SUFFICE_CACHE") or Path(cache) / "suffice")
+
+
 @dataclass(frozen=True)
 class Manifest:
     """How an artefact was made, and the hashes of its files."""
