@@ -36,7 +36,7 @@ typer.main.get_command = cache(typer.main.get_command)
 
 # The same examples in every run: a red build must be repeatable, and this machine is too noisy for
 # deadlines.
-settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("steady")
 
 

@@ -100,7 +100,7 @@ def test_inputs_of_the_right_shape_are_accepted_or_refused(
     seed = next(one for one in opened[name].seeds if one.values)
 
     @settings(
-        max_examples=40,
+        max_examples=20,
         deadline=None,
         derandomize=True,
         database=None,

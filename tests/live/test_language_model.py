@@ -28,7 +28,6 @@ VOCABULARY = Vocabulary(
 )
 QUESTIONS = (
     "What did Fortune and TechCrunch report about the trial?",
-    "What did The Verge write on October 7, 2023?",
     "Who taught the teacher of Ada Lovelace?",
 )
 
@@ -56,7 +55,7 @@ def test_every_answer_is_json_that_fits_the_schema_and_becomes_a_filter(
             assert condition.field == "published_at" or set(condition.values) <= set(
                 VOCABULARY.values["source"]
             )
-    assert not found[2].filter  # whatever the model said, the question names no source and no date
+    assert not found[1].filter  # whatever the model said, the question names no source and no date
 
 
 def fits(answer: Any) -> bool:

@@ -41,7 +41,7 @@ def same(one: Extraction, other: Extraction) -> None:
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(TEXT, HITS)
 def test_every_reading_has_its_shape_and_only_finite_figures(
     question: str, hits: list[tuple[str, str, float | None]]
@@ -55,7 +55,7 @@ def test_every_reading_has_its_shape_and_only_finite_figures(
     same(found, reading(question, hits))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(TEXT, HITS, st.floats(0.01, 100.0))
 def test_rescaling_the_scores_changes_nothing(
     question: str, hits: list[tuple[str, str, float | None]], factor: float
@@ -66,7 +66,7 @@ def test_rescaling_the_scores_changes_nothing(
     same(reading(question, hits), reading(question, scaled))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(TEXT, HITS.filter(bool), st.data())
 def test_exact_duplicates_have_the_same_row_but_for_rank_and_what_comes_first(
     question: str, hits: list[tuple[str, str, float | None]], data: st.DataObject
@@ -80,7 +80,7 @@ def test_exact_duplicates_have_the_same_row_but_for_rank_and_what_comes_first(
     np.testing.assert_allclose(found.hits[at, alike], found.hits[-1, alike], atol=1e-5)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(TEXT, HITS)
 def test_shares_and_closeness_stay_between_nothing_and_all(
     question: str, hits: list[tuple[str, str, float | None]]
@@ -111,7 +111,7 @@ def test_shares_and_closeness_stay_between_nothing_and_all(
     assert (whole <= 1 + 1e-5).all()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=80) | TEXT)
 def test_what_is_looked_for_is_what_folding_leaves_and_a_name_is_written_as_it_stands(
     text: str,

@@ -106,7 +106,7 @@ anything = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(st.lists(anything, max_size=4))
 def test_any_shape_is_taken_or_refused_with_its_place(hits: list[Any]) -> None:
     message = ""

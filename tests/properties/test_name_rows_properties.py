@@ -57,7 +57,7 @@ def saved_bytes(made: NameLinks | NameRows, folder: Path) -> dict[str, bytes]:
     return {one.name: one.read_bytes() for one in folder.iterdir()}
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(WRITES, st.sampled_from([0.0, 1.0]))
 def test_any_writes_lead_to_the_links_of_a_build_from_nothing(
     writes: list[tuple[list[Document], list[str]]], few: float
