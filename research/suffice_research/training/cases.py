@@ -33,6 +33,7 @@ __all__ = [
     "EVERYDAY",
     "PARTS",
     "SOURCES",
+    "WIDE",
     "Case",
     "Passage",
     "Span",
@@ -50,9 +51,11 @@ __all__ = [
 PARTS = LEARN, STACK, TEST, UNSEEN = ("learn", "stack", "test", "unseen")
 UNSEEN_SOURCES = (
     "covidqa", "everyday/legal_finance", "everyday/home_texts", "everyday/short_notes",
+    "everyday/mixed_kinds",
 )  # fmt: skip
 STACK_SOURCES = ("everyday/bare_facts",)  # only for the gate, which sees few such short texts
 EVERYDAY = Path(__file__).resolve().parents[2] / "everyday"
+WIDE = EVERYDAY / "wide"  # only for the deep judge
 CHUNK = 110  # words per chunk of a long article
 
 

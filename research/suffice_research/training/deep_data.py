@@ -28,6 +28,7 @@ from suffice_research.training.cases import (
     STACK,
     TEST,
     UNSEEN,
+    WIDE,
     Case,
     Passage,
     load_cases,
@@ -115,7 +116,7 @@ def _sampled_distractors(case: Case, others: Sequence[Passage]) -> Case:
 
 def pack(data: Path, out: Path, seed: int = 3) -> Counter[str]:
     """Write the file; returns how many cases of each source it holds."""
-    cases = [*load_cases(data, [EVERYDAY]), *further_cases(data)]
+    cases = [*load_cases(data, [EVERYDAY, WIDE]), *further_cases(data)]
     asked = [
         one for one in asked_cases(ASKED, cases)[0] if not one.source.startswith(("quest", "word"))
     ]
