@@ -5,7 +5,7 @@
     graph     both as one int8 network for onnxruntime, built once in a cache folder
     prompt    a list of hits as tokens, as in training
     judge     log-odds of completeness, and of each hit being needed
-    cli       `suffice fetch deep`
+    fetch     download and build: `suffice fetch deep` in `cli`
 
 Only fetching and building need `gguf` and `onnx`.
 """

@@ -28,7 +28,7 @@ from suffice.registry import JUDGES
 from suffice_deep.adapter import Adapter
 from suffice_deep.base import Base, check_base, fetch_base
 from suffice_deep.cache import WEIGHTS, GraphFolder
-from suffice_deep.cli import fetch_deep
+from suffice_deep.fetch import fetch_deep
 from suffice_deep.graph import BaseModel
 from suffice_deep.judge import DeepJudge
 from suffice_deep.prompt import LONGEST, MOST_HITS, Prompt, flat_text
