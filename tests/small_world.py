@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.corpora import documents
@@ -17,6 +18,25 @@ FILMS = documents("small_world")
 
 BRIDGE = "When did Lothair II's mother die?"
 COMPARISON = "Which film has the director born first, Shadows In Paradise or Dog Law?"
+
+
+def write_2wiki(folder: Path, *questions: str) -> Path:
+    """The films in 2WikiMultiHopQA's own layout, and these of BRIDGE and COMPARISON in other words:
+    what asks when somebody died is the bridge.
+    """
+    bridge = ("compositional", "20 March 851", ("Lothair II", "Ermengarde of Tours"))
+    both = ("Dog Law", "Jerome Storm", "Shadows in Paradise", "Aki Kaurismäki")
+    records = []
+    for at, text in enumerate(questions):
+        kind, answer, titles = bridge if "die" in text else ("comparison", "Dog Law", both)
+        record: dict[str, Any] = {"_id": f"q{at}", "question": text, "type": kind}
+        record |= {"answer": answer, "supporting_facts": [[title, 0] for title in titles]}
+        record |= {"evidences": [], "context": [[one.title, [one.text]] for one in FILMS]}
+        records.append(record)
+    (folder / "2wikimultihopqa.json").write_text(json.dumps(records), encoding="utf-8")
+    corpus = [{"title": one.title, "text": one.text} for one in FILMS]
+    (folder / "2wikimultihopqa_corpus.json").write_text(json.dumps(corpus), encoding="utf-8")
+    return folder
 
 
 class TinyLibrary:

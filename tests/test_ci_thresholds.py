@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from docs.generators.markdown import table_texts
 from tests.commands import suffice
 
 from suffice.errors import InputError
@@ -98,7 +99,8 @@ def test_the_report_says_on_which_side_the_interval_lies() -> None:
     between = f"{(risk.value + risk.high) / 2:.4f}"
     assert outcome(f"risk>{between}", run) == (False, False)
     assert outcome(f"risk<{between}", run) == (True, False)
-    (row,) = thresholds_table(check_thresholds(parse_thresholds([f"risk>{between}"]), run)).texts
+    found = check_thresholds(parse_thresholds([f"risk>{between}"]), run)
+    (row,) = table_texts(thresholds_table(found))
     assert "holds, but not surely" in row[-1]
 
 

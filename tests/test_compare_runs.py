@@ -16,7 +16,7 @@ from suffice.evaluation.retrieval_runs import RetrievalRun, SystemResult
 from suffice.evaluation.significance import Interval
 from suffice_research.answers import AnswerOutcome, AnswerRun
 from suffice_research.run_sections import changed_cells
-from suffice_research.study import Study
+from suffice_research.study import Study, table_cell
 
 MANY = 40
 
@@ -50,7 +50,10 @@ def test_runs_on_the_same_questions_share_a_table_with_letters():
     sections = compare_runs({"old": searched("bm25", 2), "new": searched("hybrid", 40)})
     (table,) = [one for section in sections for one in section.shown if isinstance(one, Table)]
     assert [row[0] for row in table.rows] == ["hybrid", "bm25"]
-    assert [table.cell(name, "complete@4 differs") for name in ("hybrid", "bm25")] == ["a", "b"]
+    assert [table_cell(table, name, "complete@4 differs") for name in ("hybrid", "bm25")] == [
+        "a",
+        "b",
+    ]
 
 
 def test_a_system_in_both_runs_is_named_with_its_run_and_other_questions_stand_apart():
@@ -69,7 +72,7 @@ def test_gates_are_compared_by_order_and_honesty():
     table = section.shown[0]
     assert isinstance(table, Table)
     assert [row[0] for row in table.rows] == ["gate fitted (strong)", "gate fitted (weak)"]
-    assert [table.cell(str(row[0]), "auroc differs") for row in table.rows] == ["a", "b"]
+    assert [table_cell(table, str(row[0]), "auroc differs") for row in table.rows] == ["a", "b"]
 
 
 def answered(right: int, *, gold: str = "Ada", held: bool = True, seen: int = 0) -> AnswerRun:
@@ -91,7 +94,7 @@ def answered(right: int, *, gold: str = "Ada", held: bool = True, seen: int = 0)
 def test_answers_are_shown_by_kind_with_what_their_confidence_is_worth():
     (section,) = compare_runs({"old": answered(20), "new": answered(30, seen=7)})
     tables = {one.title: one for one in section.shown if isinstance(one, Table)}
-    em = tables["Answers on village"].cell("ask (new)", "exact match")
+    em = table_cell(tables["Answers on village"], "ask (new)", "exact match")
     assert isinstance(em, Interval)
     assert (em.value, em.low is not None) == (0.75, True)
     assert "gate of new was fitted on 7 of these" in tables["Answers on village"].note

@@ -31,6 +31,7 @@ from typer.testing import CliRunner
 from suffice.cli.app import app
 from suffice.errors import MissingExtraError
 from suffice_research.published_cells import WithPublished
+from suffice_research.study import table_cell
 
 DECIMAL = re.compile(r"\b\d+\.\d\d\b")
 ROUNDING = 0.02  # int8 kernels of other processors move a probability by about so much
@@ -163,7 +164,7 @@ def test_the_gates_page_shows_every_target_beside_the_measured_figure() -> None:
         assert measured.keys() & {"Shipped", "Fitted"}, preset
         for wanted, (title, row) in rows.items():
             for name, floor in FLOORS[preset][wanted].items() if title in measured else ():
-                cell = measured[title].cell(row.format(name), "AUROC")
+                cell = table_cell(measured[title], row.format(name), "AUROC")
                 assert isinstance(cell, WithPublished)
                 assert cell.paper == floor
                 assert f"({floor:.3f}, {cell.difference.value:+.3f})" in page

@@ -18,7 +18,7 @@ from docs.generators.paths import DOCS, RESULTS, RUNS
 from suffice.evaluation.report import Cell, Table, format_cell
 from suffice_research.hipporag import PAPERS
 from suffice_research.published_cells import WithPublished
-from suffice_research.study import Study
+from suffice_research.study import Study, table_cell
 
 PAGE = DOCS / "results.md"
 NAMES = {
@@ -52,9 +52,9 @@ def readme_tables() -> str:
     shipped, fast_unseen = standard.table("Shipped"), fast.table("Shipped")
     rows = []
     for name in README_SETS:
-        seen = str(shipped.cell(name, "seen"))
+        seen = str(table_cell(shipped, name, "seen"))
         other = fast_unseen if seen == "unseen" else fast.table("Left out")
-        cells = (shipped.cell(name, "AUROC"), other.cell(name, "AUROC"))
+        cells = (table_cell(shipped, name, "AUROC"), table_cell(other, name, "AUROC"))
         rows.append((NAMES[name], seen, *map(_figure, cells)))
     head = ("complete? AUROC", "text of this kind", "`standard`", "`fast`, never saw it")
     return table(head, rows) + "\n" + _found()
@@ -66,8 +66,8 @@ def _found() -> str:
     for name, short in models.BRIDGE_SETS.items():
         column = f"{short} recall@5"
         kinds = ("left out", "five folds")
-        ours = (_figure(others.cell(f"bridge, fast, {kind}", column)) for kind in kinds)
-        bm25, published = _figure(others.cell("bm25", column)), PAPERS["HippoRAG 2"][name]
+        ours = (_figure(table_cell(others, f"bridge, fast, {kind}", column)) for kind in kinds)
+        bm25, published = _figure(table_cell(others, "bm25", column)), PAPERS["HippoRAG 2"][name]
         rows.append((short, *ours, bm25, f"{published:.3f}"))
     head = (
         "found, recall@5",

@@ -1,10 +1,12 @@
-"""Figures of papers: curves with bands, points and diagrams, and every figure as JSON.
+"""Figures of papers: bars and curves with a paper's marks, points and diagrams, and every figure
+as JSON.
 
+    PaperBars  bars, and a hollow diamond where a paper has a figure
     Curves     a line for each system over the same points (k = 2, 4, 8), with interval
     Points     a named dot for each system, with intervals: quality over cost
     Diagram    boxes with text, and arrows between them: a pipeline, a small graph
 
-Bars, lines and heatmaps are suffice's own.
+Lines and heatmaps are suffice's own.
 """
 
 from __future__ import annotations
@@ -19,14 +21,13 @@ from suffice.evaluation.report import (
     COLOURS,
     GRID,
     INK,
+    LABEL,
     MARKERS,
-    PAPER,
     Bars,
     Line,
     Lines,
     Series,
     add_legend,
-    has_paper,
     line_style,
     shorten,
 )
@@ -42,6 +43,8 @@ __all__ = [
     "Curves",
     "Diagram",
     "Figure",
+    "PaperBars",
+    "PaperSeries",
     "Point",
     "Points",
     "figure_from_json",
@@ -52,6 +55,55 @@ COLUMNS, ROW_HEIGHT = 4, 1.0  # columns of a diagram, and inches of a row
 Place = tuple[float, float]  # column and row
 BOX_WIDTH, BOX_HEIGHT = 0.84, 0.66  # shares of a diagram's column and row
 LETTERS, LINES = 20, 4  # that fit in a box
+MARK: Any = {
+    "marker": "D",
+    "markersize": 6,
+    "markerfacecolor": "white",
+    "markeredgecolor": INK,
+    "linestyle": "none",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PaperSeries(Series):
+    """One system's figures, and those of a paper, which are drawn as marks."""
+
+    paper: tuple[float | None, ...] = ()
+
+
+def _has_paper(series: Sequence[PaperSeries]) -> bool:
+    return any(value is not None for one in series for value in one.paper)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperBars(Bars):
+    """Bars with a paper's marks on them."""
+
+    bars: tuple[PaperSeries, ...]
+
+    @property
+    def height(self) -> float:
+        legend = 0.4 if len(self.groups) == 1 and _has_paper(self.bars) else 0.0
+        return super(PaperBars, self).height + legend
+
+    def draw(self, canvas: Canvas, axes: Axes) -> None:
+        if _has_paper(self.bars):
+            axes.plot([], [], **MARK, label="paper")
+        super(PaperBars, self).draw(canvas, axes)
+        marks = [
+            series.paper[at] if at < len(series.paper) else None
+            for series in self.bars
+            for at, _ in enumerate(series.values)
+        ]
+        right = (self.start + (1 + LABEL) * (one - self.start) for one in marks if one is not None)
+        axes.set_xlim(right=max([axes.get_xlim()[1], *right]))
+        span = (axes.get_xlim()[1] - self.start) / (1 + LABEL)
+        for mark, figure in zip(marks, axes.texts):  # each bar has its figure behind it
+            if mark is not None:
+                end, y = figure.xy  # type: ignore[attr-defined]
+                axes.plot([mark], [y], **MARK)
+                if -0.02 * span < mark - end < LABEL * span:  # they would overlap
+                    figure.xy = max(end, mark), y  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +114,7 @@ class Curves:
     across: str
     axis: str
     points: tuple[int, ...]
-    lines: tuple[Series, ...]
+    lines: tuple[PaperSeries, ...]
     says: str = ""
 
     @property
@@ -85,14 +137,16 @@ class Curves:
             ]
             axes.fill_between(points, lows, highs, color=style["color"], alpha=0.10, linewidth=0)
             paper = [(k, value) for k, value in zip(self.points, series.paper) if value is not None]
-            marks = {**PAPER, "markeredgecolor": style["color"]}
+            marks = {**MARK, "markeredgecolor": style["color"]}
             axes.plot([k for k, _ in paper], [value for _, value in paper], **marks)
         axes.set_xticks(self.points, [str(k) for k in self.points])
         axes.set_xlabel(self.across)
         axes.set_ylabel(shorten(self.axis, 40))
         axes.set_ylim(bottom=0)
         axes.grid(**GRID)
-        add_legend(canvas, axes, len(self.lines), paper=has_paper(self.lines))
+        if _has_paper(self.lines):
+            axes.plot([], [], **MARK, label="paper")
+        add_legend(canvas, axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +190,7 @@ class Points:
         axes.set_xlabel(shorten(self.across, 60))
         axes.set_ylabel(shorten(self.axis, 60))
         axes.grid(**GRID)
-        add_legend(canvas, axes, min(len(shown), 2))
+        add_legend(canvas, axes, columns=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,12 +306,13 @@ def _border(box: Place, towards: Place) -> Place:
     return box[0] + step * across, box[1] + step * down
 
 
-Figure = Bars | Curves | Lines | Points | Heatmap | Diagram
+Figure = PaperBars | Curves | Lines | Points | Heatmap | Diagram
 
 
 def figure_json(figure: Figure) -> dict[str, Any]:
     """The figure as one JSON object."""
-    return {"figure": type(figure).__name__.lower(), **asdict(figure)}
+    kind = type(figure).__name__.lower().removeprefix("paper")
+    return {"figure": kind, **asdict(figure)}
 
 
 def figure_from_json(record: Mapping[str, Any]) -> Figure:
@@ -266,7 +321,7 @@ def figure_from_json(record: Mapping[str, Any]) -> Figure:
     match record["figure"]:
         case "bars":
             fields["bars"] = _series_from_json(fields["bars"])
-            return Bars(**{**fields, "groups": tuple(fields["groups"])})
+            return PaperBars(**{**fields, "groups": tuple(fields["groups"])})
         case "curves":
             fields["lines"] = _series_from_json(fields["lines"])
             return Curves(**{**fields, "points": tuple(fields["points"])})
@@ -297,9 +352,9 @@ def figure_from_json(record: Mapping[str, Any]) -> Figure:
             raise ValueError(f"no figure is of kind {other!r}")
 
 
-def _series_from_json(records: Sequence[Mapping[str, Any]]) -> tuple[Series, ...]:
+def _series_from_json(records: Sequence[Mapping[str, Any]]) -> tuple[PaperSeries, ...]:
     found = []
     for one in records:
         values = tuple(Interval(**value) for value in one["values"])
-        found.append(Series(one["name"], values, tuple(one["paper"])))
+        found.append(PaperSeries(one["name"], values, tuple(one["paper"])))
     return tuple(found)

@@ -32,6 +32,7 @@ __all__ = [
     "Study",
     "StudyItem",
     "study_items",
+    "table_cell",
     "table_to_json",
 ]
 
@@ -99,6 +100,14 @@ class Study:
         """Load a study; the error says what the file is instead, or which version."""
         options: Any = {"version": VERSION, "command": "suffice reproduce"}
         return load_result(path, _study_from_json, kind="study", what="study", **options)
+
+
+def table_cell(table: Table, row: str, column: str) -> Cell:
+    """The cell in the row that starts with this name, under this column."""
+    for one in table.rows:
+        if one[0] == row and column in table.columns:
+            return one[table.columns.index(column)]
+    raise InputError(f"table {table.title!r} has no cell {row!r}, {column!r}")
 
 
 @dataclass(frozen=True, slots=True)

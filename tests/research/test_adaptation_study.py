@@ -13,7 +13,7 @@ from suffice.gate.gate import Gate
 from suffice.gate.training import LabelledQuestion, TrainingSet, build_training_set
 from suffice.numeric import sigmoid
 from suffice.testing import sample_questions
-from suffice_research.study import Study
+from suffice_research.study import Study, table_cell
 from suffice_research.training import adaptation_study as study
 from suffice_research.training.adaptation_study import KEPT, UNSEEN, DomainResult, measure
 
@@ -71,7 +71,7 @@ def test_a_study_says_what_is_reached_and_which_domain_is_worse(tmp_path: Path) 
     assert "worse than unadapted beyond noise, in AUROC or Brier score: spoilt" in said
     assert "judged lists themselves, unseen domains: AUROC +" in said
     assert "Debiased" in said
-    assert float(made.table("Oracle").cell("good", "gain")) > 0  # type: ignore[arg-type]
+    assert float(table_cell(made.table("Oracle"), "good", "gain")) > 0  # type: ignore[arg-type]
     assert [row[1] for row in made.table("Labels").rows] == [UNSEEN, KEPT, "all"]
     assert [line.name for line in made.figures[0].lines] == ["good"]  # type: ignore[attr-defined]
     again = Study.load(made.save(tmp_path / "study.json"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.small_gate import collection, few_trees
-from tests.small_world import BRIDGE, COMPARISON, FILMS, Says, Wants
+from tests.small_world import BRIDGE, COMPARISON, Says, Wants, write_2wiki
 from tests.values import known
 from typer.testing import CliRunner
 
@@ -43,36 +43,12 @@ from suffice_research.answers import (
 )
 from suffice_research.par_rag.stopping import equal_coverage_table, ordered_answers
 from suffice_research.par_rag.tables import risk_figure
+from suffice_research.study import table_cell
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The village in 2WikiMultiHopQA's own layout."""
-    folder = tmp_path_factory.mktemp("2wiki")
-    rows = [(BRIDGE, "compositional", "20 March 851", ["Lothair II", "Ermengarde of Tours"])]
-    rows.append(
-        (
-            COMPARISON,
-            "comparison",
-            "Dog Law",
-            ["Dog Law", "Jerome Storm", "Shadows in Paradise", "Aki Kaurismäki"],
-        )
-    )
-    questions = [
-        {
-            "_id": f"q{at}",
-            "question": text,
-            "type": kind,
-            "answer": answer,
-            "supporting_facts": [[title, 0] for title in titles],
-        }
-        | {"context": [[one.title, [one.text]] for one in FILMS], "evidences": []}
-        for at, (text, kind, answer, titles) in enumerate(rows)
-    ]
-    (folder / "2wikimultihopqa.json").write_text(json.dumps(questions), encoding="utf-8")
-    corpus = [{"title": one.title, "text": one.text} for one in FILMS]
-    (folder / "2wikimultihopqa_corpus.json").write_text(json.dumps(corpus), encoding="utf-8")
-    return folder
+    return write_2wiki(tmp_path_factory.mktemp("2wiki"), BRIDGE, COMPARISON)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +116,7 @@ def test_the_tables_tell_all_systems_apart(run: AnswerRun) -> None:
         "At equal coverage",
         "Complete at equal documents",
     ]  # two questions are too few for a table by kind
-    assert kinds_table(run, fewest=1).cell("comparison", "n") == 1
+    assert table_cell(kinds_table(run, fewest=1), "comparison", "n") == 1
     assert [line.name for line in risk_figure(run, "complete").lines][:2] == [
         "ask, by gate",
         "always, by review",

@@ -14,7 +14,7 @@ from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.searching import RetrievedQuestion
 from suffice.evaluation.significance import Interval
 from suffice.types import Document, Evidence, Hit, Question
-from suffice_research.study import Study
+from suffice_research.study import Study, table_cell
 from suffice_research.training.gate_baselines import (
     BASELINES,
     HITS,
@@ -114,10 +114,10 @@ def test_the_study_says_where_the_gate_is_better_beyond_noise(tmp_path: Path) ->
     )
     kept = Study.load(study.save(tmp_path / "study.json"))
     assert [one.title for one in kept.sections] == ["Beside other predictors", "Without titles"]
-    gained = kept.table("Gain over others").cell("mills", MEAN)
+    gained = table_cell(kept.table("Gain over others"), "mills", MEAN)
     assert isinstance(gained, Interval)
     assert gained.value == 0.5
-    assert kept.table("AUROC beside").cell("barns, drawn", TOP_SCORE) is None
+    assert table_cell(kept.table("AUROC beside"), "barns, drawn", TOP_SCORE) is None
     assert [row[:2] for row in kept.table("ECE beside").rows] == [
         ("mills", "seen"), ("barns, drawn", "unseen"),
     ]  # fmt: skip

@@ -16,7 +16,7 @@ from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
 from suffice.gate.gate import Gate
 from suffice_research.controlled import controlled_collection
-from suffice_research.study import Study
+from suffice_research.study import Study, table_cell
 from suffice_research.training import cases, fast_study
 from suffice_research.training.gate import main, train_gate
 from suffice_research.training.gate_data import draw_lists
@@ -137,7 +137,7 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
         "As it ships", "Fitted on one data set", "The promise", "On a data set it has not seen",
     ]  # fmt: skip
     assert taught == ["east"]  # and not the set that is judged
-    assert made.table("Fitted").cell("west", "n") == 140
+    assert table_cell(made.table("Fitted"), "west", "n") == 140
     assert len(made.table("Promise").rows) == 3
     assert [row[0] for row in made.table("Beside").rows] == ["the gate", "top score", "WIG"]
     shipped = made.table("Shipped")
@@ -147,7 +147,9 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
         ("north, drawn", "unseen", 40),
     ]
     named = ("right", "complete", "answered of complete", "answered of incomplete")
-    right, complete, yes, wrong = np.array([shipped.cell("west", name) for name in named], float)
+    right, complete, yes, wrong = np.array(
+        [table_cell(shipped, "west", name) for name in named], float
+    )
     assert right == pytest.approx(yes * complete + (1 - wrong) * (1 - complete))
     assert [row[:2] for row in made.table("Shipped, beside").rows] == [
         row[:2] for row in shipped.rows
@@ -156,9 +158,12 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
     assert [row[0] for row in covered.rows] == [
         "west", "all seen", "north", "north, drawn", "all unseen",
     ]  # fmt: skip
-    assert covered.cell("all unseen", "groups") == 2
+    assert table_cell(covered, "all unseen", "groups") == 2
     assert len(messages) == 5
-    assert Study.load(made.save(tmp_path / "study.json")).table("Left out").cell("west", "n") == 140
+    assert (
+        table_cell(Study.load(made.save(tmp_path / "study.json")).table("Left out"), "west", "n")
+        == 140
+    )
 
 
 def test_the_fast_gate_is_judged_on_all_documents_of_each_of_its_data_sets(

@@ -15,7 +15,7 @@ from suffice.evaluation.significance import Interval
 from suffice.types import Question
 from suffice_research.grade.answers import _judged, answer_domain, answer_section
 from suffice_research.grade.study import _made, study
-from suffice_research.study import Study
+from suffice_research.study import Study, table_cell
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_incompleteness_rises_along_both_axes(measured: Study) -> None:
     table = measured.table("What a step")
     for name in ("musique", "2wikimultihopqa"):
         for column in ("one hop more", "one quarter of D_r further"):
-            slope = table.cell(f"{name}, bm25", column)
+            slope = table_cell(table, f"{name}, bm25", column)
             assert isinstance(slope, Interval)
             assert slope.low is not None
             assert slope.low > 0.05
@@ -36,7 +36,10 @@ def test_incompleteness_rises_along_both_axes(measured: Study) -> None:
 def test_the_error_follows_the_farthest_document_more_than_the_mean_one(measured: Study) -> None:
     for name in ("musique", "2wikimultihopqa"):
         row = measured.table(f"Question by question: correlation of D_r with error on {name}")
-        least, mean = row.cell("bm25, average", "min"), row.cell("bm25, average", "mean")
+        least, mean = (
+            table_cell(row, "bm25, average", "min"),
+            table_cell(row, "bm25, average", "mean"),
+        )
         assert isinstance(least, Interval)
         assert isinstance(mean, Interval)
         assert (least.low or 0) > 0.2
@@ -59,7 +62,7 @@ def test_made_questions_are_answered_judged_and_shown_beside_the_paper() -> None
     section = answer_section([found])
     accuracy = next(one for one in section.shown if one.title == "Figure 2: accuracy by hops")
     assert isinstance(accuracy, Table)
-    assert accuracy.cell("paper, Sports", "2 hops") == 0.68
+    assert table_cell(accuracy, "paper, Sports", "2 hops") == 0.68
     assert {"Table 4: questions over missing links", "Figure 4's matrix: ask, bm25 on films"} <= {
         one.title for one in section.shown
     }

@@ -7,6 +7,7 @@ collection, and the figures of the docs are those of the stored study.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from suffice_research.magaf.protocol import (
 from suffice_research.magaf.tables import Setting, null_rejection
 from suffice_research.paper_features import MAGAF
 from suffice_research.paper_models import PAPER_MODELS
-from suffice_research.study import Study
+from suffice_research.study import Study, table_cell
 
 STORED = (
     Path(__file__).resolve().parent.parent.parent / "docs" / "results" / "runs" / "study-magaf.json"
@@ -132,8 +133,9 @@ def test_no_null_question_is_rejected_where_the_best_score_is_one(small):
     table: Any
     (table,) = null_rejection(small)
     assert {row[1].measured.value for row in table.rows} == {0.0}
-    assert table.cell("hybrid-metagraph", "own scores").value == 0.0
-    assert table.cell("tfidf", "own scores").value > 0.0
+    cell: Any = partial(table_cell, table)
+    assert cell("hybrid-metagraph", "own scores").value == 0.0
+    assert cell("tfidf", "own scores").value > 0.0
 
 
 def test_the_drawn_question_has_its_attention_and_its_edges(small):

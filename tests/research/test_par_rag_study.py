@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 from docs.generators.results import study_page, study_path, with_rows
-from tests.small_world import BRIDGE, COMPARISON, FILMS, Says
+from tests.small_world import BRIDGE, COMPARISON, Says, write_2wiki
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
@@ -33,7 +32,7 @@ from suffice_research.par_rag import choices, complexity
 from suffice_research.par_rag import study as par_rag
 from suffice_research.par_rag.model_study import READER_SYSTEMS, Unseen, reader_study
 from suffice_research.par_rag.study import study
-from suffice_research.study import Study
+from suffice_research.study import Study, table_cell
 
 STUDY = study_path("par-rag")
 SETS = ("2wikimultihopqa", "hotpotqa", "musique")
@@ -46,29 +45,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("data") / "2wikimultihopqa"
     folder.mkdir()
-    bridge = ("compositional", "20 March 851", ["Lothair II", "Ermengarde of Tours"])
-    comparison = (
-        "comparison",
-        "Dog Law",
-        ["Dog Law", "Jerome Storm", "Shadows in Paradise", "Aki Kaurismäki"],
-    )
-    rows = [
-        (BRIDGE, *bridge),
-        ("When did the mother of Lothair II die?", *bridge),
-        (f"{BRIDGE} ", *bridge),
-    ]
-    rows += [(COMPARISON, *comparison), (f"{COMPARISON} ", *comparison)]
-    questions = [
-        {"_id": f"q{at}", "question": text, "type": kind, "answer": answer, "evidences": []}
-        | {
-            "supporting_facts": [[title, 0] for title in titles],
-            "context": [[one.title, [one.text]] for one in FILMS],
-        }
-        for at, (text, kind, answer, titles) in enumerate(rows)
-    ]
-    (folder / "2wikimultihopqa.json").write_text(json.dumps(questions), encoding="utf-8")
-    corpus = [{"title": one.title, "text": one.text} for one in FILMS]
-    (folder / "2wikimultihopqa_corpus.json").write_text(json.dumps(corpus), encoding="utf-8")
+    other = "When did the mother of Lothair II die?"
+    write_2wiki(folder, BRIDGE, other, f"{BRIDGE} ", COMPARISON, f"{COMPARISON} ")
     return folder.parent
 
 
@@ -114,7 +92,7 @@ def test_ours_stand_beside_the_papers(done: Study) -> None:
     row = next(row for row in done.table("Table 2").rows if row[0] == "PAR RAG")
     assert row[1] == "always"
     assert row[2].paper == 0.73  # type: ignore[union-attr]
-    assert done.table("Relative gain").cell("2wikimultihopqa", "the paper's") == 0.1639
+    assert table_cell(done.table("Relative gain"), "2wikimultihopqa", "the paper's") == 0.1639
     assert {row[0] for row in done.table("What each part").rows} == {"2wikimultihopqa"}
 
 
@@ -179,10 +157,10 @@ def test_a_study_with_a_model_is_kept_and_shown_beside_the_papers(
     )
     assert (naive[1], naive[2].paper) == ("naive", 0.45)  # type: ignore[union-attr]
     assert (always[1], always[2].paper) == ("always", 10132.81)  # type: ignore[union-attr]
-    assert done.table("What the gate saves").cell(SETS[0], "n") == 1
+    assert table_cell(done.table("What the gate saves"), SETS[0], "n") == 1
     costs = done.table("Evidence and cost")
-    assert costs.cell("model alone", "calls") == 1.0
-    assert costs.cell("ask, reader", "tokens") == 0.0
+    assert table_cell(costs, "model alone", "calls") == 1.0
+    assert table_cell(costs, "ask, reader", "tokens") == 0.0
     again = study(model=Says({}), **options)  # it is not asked again
     assert again.to_json(timings=False) == done.to_json(timings=False)
     page = study_page(Study.load(STUDY), done)

@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from docs.generators.markdown import table_texts
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
@@ -18,11 +19,9 @@ from suffice.evaluation.gate_runs import reliability_lines
 from suffice.evaluation.heatmap import Heatmap
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.report import (
-    Bars,
     Line,
     Lines,
     Section,
-    Series,
     Table,
     draw_plot,
     format_cell,
@@ -35,6 +34,8 @@ from suffice_research.figures import (
     Box,
     Curves,
     Diagram,
+    PaperBars,
+    PaperSeries,
     Point,
     Points,
     figure_from_json,
@@ -42,7 +43,7 @@ from suffice_research.figures import (
 )
 from suffice_research.published_cells import SignedNumber, WithPublished
 from suffice_research.run_sections import study_page, study_report
-from suffice_research.study import STUDIES, Study
+from suffice_research.study import STUDIES, Study, table_cell
 
 HOSTILE = "<script>alert('x')</script> & $\\frac{1}$ --> \"q\""
 HALF = Interval(0.5, 0.4, 0.6)
@@ -63,10 +64,10 @@ TABLE = Table(
     "a note",
 )
 FIGURES = (
-    Bars(
+    PaperBars(
         "Figure 4",
         "AUROC",
-        (Series("a", (HALF, Interval(None)), (0.884, None)),),
+        (PaperSeries("a", (HALF, Interval(None)), (0.884, None)),),
         ("AUROC", "F1"),
         says="see",
     ),
@@ -75,7 +76,7 @@ FIGURES = (
         "k",
         "recall",
         (2, 4),
-        (Series("a", (HALF, HALF), (0.4, 0.6)), Series(HOSTILE, (HALF, Interval(None)))),
+        (PaperSeries("a", (HALF, HALF), (0.4, 0.6)), PaperSeries(HOSTILE, (HALF, Interval(None)))),
     ),
     Lines(
         "ROC",
@@ -115,7 +116,9 @@ def small(**options: object) -> Study:
 def test_a_study_comes_back_from_its_file_as_it_was(tmp_path: Path):
     again = Study.load(small().save(tmp_path / "study.json"))
     assert again.to_json() == small().to_json()
-    assert [[format_cell(cell) for cell in row] for row in again.tables[0].rows] == TABLE.texts
+    assert [[format_cell(cell) for cell in row] for row in again.tables[0].rows] == table_texts(
+        TABLE
+    )
     assert again.figures == FIGURES
 
 
@@ -154,11 +157,11 @@ def test_a_damaged_cell_is_a_damaged_study(tmp_path: Path, cell):
 
 
 def test_a_table_is_found_by_how_its_title_begins_and_a_cell_by_row_and_column():
-    assert small().table("Table 4").cell("MAGAF", "n") == 384
+    assert table_cell(small().table("Table 4"), "MAGAF", "n") == 384
     with pytest.raises(InputError, match="no table 'Table 5'"):
         small().table("Table 5")
     with pytest.raises(InputError, match="no cell"):
-        small().table("Table 4").cell("MAGAF", "nothing")
+        table_cell(small().table("Table 4"), "MAGAF", "nothing")
 
 
 def test_a_measured_figure_with_interval_says_how_far_the_paper_is():
@@ -167,7 +170,7 @@ def test_a_measured_figure_with_interval_says_how_far_the_paper_is():
         == "0.963 [0.95, 0.98] (0.884, +0.079)"
     )
     assert format_cell(WithPublished(0.424, 0.417)) == "0.424 (0.417)"
-    assert "<small>paper 0.884, -0.384</small>" in TABLE.to_html()
+    assert "<small>paper 0.884, -0.384</small>" in page_html(study_page(small()))
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda one: type(one).__name__)
@@ -190,7 +193,7 @@ def test_figures_without_anything_in_them_can_be_drawn():
         Lines("empty", "x", "y", ()),
         Heatmap("empty", "x", (), (), ()),
         Diagram("empty", ()),
-        Bars("empty", "x", (), ("a", "b")),
+        PaperBars("empty", "x", (), ("a", "b")),
     ):
         ElementTree.fromstring(draw_plot(figure))
 

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from suffice.datasets.dataset import Dataset
 from suffice.evaluation.metrics import Rankings, judge_rankings
-from suffice.evaluation.report import Bars, Cell, Section, Series, Table
+from suffice.evaluation.report import Cell, Section, Table
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.significance import Interval, interval
 from suffice.protocols import Progress
-from suffice_research.figures import Arrow, Box, Curves, Diagram
+from suffice_research.figures import Arrow, Box, Curves, Diagram, PaperBars, PaperSeries
 from suffice_research.frames import published as paper
 from suffice_research.paper_features import FRAMES
 from suffice_research.published import PublishedTable
@@ -196,12 +196,12 @@ def _shares(title: str, what: str, parts: dict[str, Bools], published: Published
     return Table(title, (what, "questions", "paper", "difference", "share"), tuple(rows))
 
 
-def _distribution(counts: Sequence[int]) -> Bars:
+def _distribution(counts: Sequence[int]) -> PaperBars:
     theirs = paper.TABLE_3.figures["questions"]
     binned = {name: value / sum(theirs.values()) for name, value in theirs.items()}
     found = Counter(min(count, TAIL) for count in counts)
     bars = tuple(
-        Series(
+        PaperSeries(
             f"{count} or more" if count == TAIL else str(count),
             (Interval(n / len(counts)),),
             (binned.get(str(count)),),
@@ -209,7 +209,9 @@ def _distribution(counts: Sequence[int]) -> Bars:
         for count, n in sorted(found.items())
     )
     says = f"Most questions need two to four articles; a thin tail reaches to {max(counts)}."
-    return Bars("Figure 2. Articles that a question needs", "share of questions", bars, says=says)
+    return PaperBars(
+        "Figure 2. Articles that a question needs", "share of questions", bars, says=says
+    )
 
 
 # ---- retrieval results
@@ -257,7 +259,7 @@ def _curves(title: str, metric: str, published: PublishedTable, searched: Search
     for name in NAMES:
         values = tuple(_figure(searched, name, f"{metric}@{k}") for k in KS)
         lines.append(
-            Series(
+            PaperSeries(
                 published.printed[name],
                 values,
                 tuple(published.get(name, f"{metric}@{k}") for k in KS),
@@ -312,13 +314,13 @@ def by_size_and_reasoning(searched: SearchResults) -> Section:
         metrics = ("coverage@10", "coverage@25")
         values = tuple(_figure(searched, HYBRID, metric, rows_there) for metric in metrics)
         bars.append(
-            Series(
+            PaperSeries(
                 f"{name} articles",
                 values,
                 tuple(paper.TABLE_6.get(name, metric) for metric in metrics),
             )
         )
-    five = Bars(
+    five = PaperBars(
         "Figure 5. Coverage by article count, hybrid",
         "mean coverage",
         tuple(bars),

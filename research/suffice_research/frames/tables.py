@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from suffice.evaluation.gate_runs import reliability_lines
 from suffice.evaluation.metrics import Predictions, ece_by_chance, score
-from suffice.evaluation.report import Bars, Cell, Section, Series, Table
+from suffice.evaluation.report import Cell, Section, Table
 from suffice.evaluation.significance import (
     Interval,
     compare,
@@ -22,6 +22,7 @@ from suffice.evaluation.significance import (
     paired_difference,
 )
 from suffice_research.curves import risk_lines, roc_lines
+from suffice_research.figures import PaperBars, PaperSeries
 from suffice_research.frames import published as paper
 from suffice_research.frames.gate import (
     GATE,
@@ -159,7 +160,7 @@ def _published(of: PublishedTable, row: FoldPredictions, metric: str) -> float |
     return of.get(row.setting, metric) if found is None else found
 
 
-def _glance(rows: Sequence[FoldPredictions], seed: int) -> Bars:
+def _glance(rows: Sequence[FoldPredictions], seed: int) -> PaperBars:
     short = {
         "operational": "",
         "hops": " + hops",
@@ -176,10 +177,10 @@ def _glance(rows: Sequence[FoldPredictions], seed: int) -> Bars:
         )
         name = f"{model}{short[row.setting]}"
         bars.append(
-            Series(name, (row.figure("auroc", seed),), (paper.TABLE_8.get(row.name, "auroc"),))
+            PaperSeries(name, (row.figure("auroc", seed),), (paper.TABLE_8.get(row.name, "auroc"),))
         )
     says = "LR, RF, GB: the paper's models. A coin has 0.5. 'Kept': all four rows of a question in one fold."
-    return Bars("Table 8 at a glance: AUROC", "AUROC", tuple(bars), start=0.5, says=says)
+    return PaperBars("Table 8 at a glance: AUROC", "AUROC", tuple(bars), start=0.5, says=says)
 
 
 def features(searched: SearchResults, found: FramesResults) -> Section:
@@ -205,10 +206,10 @@ def features(searched: SearchResults, found: FramesResults) -> Section:
         "Fitted on all questions; in brackets the range over the models of the folds. '--': not among the paper's first ten. "
         f"The other {len(found.importances) - len(top)} features have {rest:.3f} together.",
     )
-    seven = Bars(
+    seven = PaperBars(
         "Figure 7. What the boosted trees look at",
         "share of the gain",
-        tuple(Series(one.feature, (one.share,), (one.paper,)) for one in top),
+        tuple(PaperSeries(one.feature, (one.share,), (one.paper,)) for one in top),
         says="The label 'multiple constraints' and the shape of the scores carry most, as in the paper.",
     )
     return Section("Which features carry it", (*nine, ten, seven))
@@ -422,23 +423,23 @@ def _by_kind(expanded: Sequence[ExpansionResult], seed: int) -> Table:
     )
 
 
-def _by_probability(found: FramesResults, seed: int) -> tuple[Table, Bars]:
+def _by_probability(found: FramesResults, seed: int) -> tuple[Table, PaperBars]:
     """Fifths of the questions by the gate's probability, highest first: how many are complete
     before and after.
     """
     p = found.gates[0].row.predictions.probabilities
     part = np.argsort(np.argsort(-p, kind="stable"), kind="stable") * PARTS // len(p)
-    bars: list[Series] = []
+    bars: list[PaperSeries] = []
     rows: list[tuple[Cell, ...]] = []
     for at in range(PARTS):
         in_part = part == at
         span = f"{p[in_part].min():.2f} to {p[in_part].max():.2f}"
         shares = [mean_interval(one.complete[in_part], seed=seed) for one in found.expanded]
         rows.append((span, int(in_part.sum()), *(share.value for share in shares)))
-        bars.append(Series(f"p {span}", (shares[0], shares[1])))
+        bars.append(PaperSeries(f"p {span}", (shares[0], shares[1])))
     heads = ("p of the gate", "questions", *(one.name for one in found.expanded))
     note = "Share of the questions that are complete, in fifths by the gate's probability."
-    figure = Bars(
+    figure = PaperBars(
         "Complete before and after the next ten titles",
         "share of questions that are complete",
         tuple(bars),

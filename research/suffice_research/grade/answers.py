@@ -30,7 +30,7 @@ from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.errors import InputError, ModelError
 from suffice.evaluation.metrics import ANSWER_METRICS
-from suffice.evaluation.report import Cell, Section, Series, Table
+from suffice.evaluation.report import Cell, Section, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.significance import Interval
 from suffice.gate.gate import FAST, Gate
@@ -43,7 +43,7 @@ from suffice_grade.difficulty_matrix import MAX_HOPS, heatmap, matrix_table, que
 from suffice_grade.pipeline import BenchmarkSettings, NoQuestionsError, build_benchmark
 from suffice_research.answer_systems import AnswerSetup, open_corpus, run_systems
 from suffice_research.controlled import controlled_collection
-from suffice_research.figures import Curves
+from suffice_research.figures import Curves, PaperSeries
 from suffice_research.grade import corpora
 from suffice_research.grade.correlations import CorrelatedDifficulty, measure_with_correlations
 from suffice_research.grade.published import CORNERS, FIGURE_2, TABLE_4
@@ -258,7 +258,7 @@ def _figure_2(one: DomainResults) -> Curves:
     for name, found in one.systems.items():
         by_hops = _accuracy(found)
         values = tuple(by_hops.get(hops, Interval(None)) for hops in levels)
-        lines.append(Series(name, values))
+        lines.append(PaperSeries(name, values))
     return Curves(
         f"Figure 2: accuracy by hops, {one.domain}",
         "hops",

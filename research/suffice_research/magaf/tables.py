@@ -12,11 +12,11 @@ import numpy.typing as npt
 from suffice.evaluation.gate_runs import reliability_lines
 from suffice.evaluation.heatmap import Heatmap
 from suffice.evaluation.metrics import Predictions, score
-from suffice.evaluation.report import Bars, Cell, Plot, Series, Table
-from suffice.evaluation.retrieval_runs import RetrievalRun, metric_bars, retrieval_table
+from suffice.evaluation.report import Cell, Plot, Table
+from suffice.evaluation.retrieval_runs import RetrievalRun, retrieval_table
 from suffice.evaluation.significance import Interval, interval, mean_interval
 from suffice_research.curves import risk_lines, roc_lines
-from suffice_research.figures import Curves
+from suffice_research.figures import Curves, PaperBars, PaperSeries
 from suffice_research.magaf import published as published_module
 from suffice_research.magaf.protocol import GATE, GOLD_HOPS, GUESSED, Measurements, ModelOutput
 from suffice_research.paper_features import MAGAF
@@ -112,7 +112,7 @@ def _depth_curves(run: RetrievalRun, metric: str) -> Curves:
     for name in run.names:
         rankings = run.rankings(name)
         values = (interval(rankings, f"{metric}@{k}", seed=run.seed) for k in run.ks)
-        lines.append(Series(name, tuple(values)))
+        lines.append(PaperSeries(name, tuple(values)))
     title, across = f"{metric}@k on {run.dataset}", "k (hits read)"
     return Curves(title, across, f"{metric}@k", run.ks, tuple(lines))
 
@@ -126,8 +126,15 @@ def retrieval(at: Setting) -> Shown:
         table = beside_paper(run, metrics, paper, intervals=True, title=title)
     else:
         table = retrieval_table(run, metrics, intervals=True, title=title)
-    bars = metric_bars(run, "complete@4")
-    marked = [replace(one, paper=at.marks(paper, one.name, "complete@4")) for one in bars.bars]
+    metric = "complete@4"
+    bars = tuple(
+        PaperSeries(
+            name,
+            (interval(run.rankings(name), metric, seed=run.seed),),
+            at.marks(paper, name, metric),
+        )
+        for name in run.names
+    )
     curves = _depth_curves(run, "complete")
     lines = [
         replace(one, paper=at.marks(paper, one.name, *(f"complete@{k}" for k in curves.points)))
@@ -140,10 +147,10 @@ def retrieval(at: Setting) -> Shown:
     )
     return (
         table,
-        replace(
+        PaperBars(
+            at.title("Figure 3", "Complete evidence among four hits"),
+            metric,
             bars,
-            title=at.title("Figure 3", "Complete evidence among four hits"),
-            bars=tuple(marked),
             says="Share of the questions whose evidence is all among the first four hits.",
         ),
         replace(
@@ -223,7 +230,7 @@ def predictors(at: Setting) -> Shown:
     )
     names = list(at.measured.given)
     bars = [
-        Series(
+        PaperSeries(
             name,
             tuple(at.of(outputs, one) for one in ("auroc", "f1")),
             at.marks(paper, name, "auroc", "f1"),
@@ -243,7 +250,7 @@ def predictors(at: Setting) -> Shown:
             tuple(decided),
             "Thresholds: the best F1 on the calibration part; GBDT-all, which the paper leaves uncalibrated, at 0.5.",
         ),
-        Bars(
+        PaperBars(
             at.title("Figure 4", "AUROC and F1 of the predictors"),
             "AUROC, F1",
             tuple(bars),
@@ -295,7 +302,7 @@ def ablation(at: Setting) -> Shown:
             )
         )
         bars.append(
-            Series(
+            PaperSeries(
                 f"{name} ({outputs.features})", (figures["auroc"],), at.marks(paper, name, "auroc")
             )
         )
@@ -307,7 +314,7 @@ def ablation(at: Setting) -> Shown:
             tuple(rows),
             note,
         ),
-        Bars(
+        PaperBars(
             at.title("Figure 5", "AUROC by feature family"),
             "AUROC (bars begin at 0.5, a coin)",
             tuple(bars),
@@ -438,13 +445,13 @@ def importances(at: Setting) -> Shown:
     )
     rows = tuple((name, at.cell(found[name], paper, name, "importance")) for name in names)
     bars = tuple(
-        Series(name, (Interval(found[name]),), at.marks(paper, name, "importance"))
+        PaperSeries(name, (Interval(found[name]),), at.marks(paper, name, "importance"))
         for name in names
     )
     note = "Mean decrease in impurity over MAGAF's forest, types given, hops estimated."
     return (
         Table(at.title("Table 11", "Importances"), ("feature", "importance"), rows, note),
-        Bars(
+        PaperBars(
             at.title("Figure 7", "Importances"), "share of the forest's decrease in impurity", bars
         ),
     )

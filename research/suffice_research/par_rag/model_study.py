@@ -36,7 +36,7 @@ from suffice_research.answers import AnswerRun
 from suffice_research.local_model import usable_model
 from suffice_research.par_rag import tables
 from suffice_research.stage_timer import StageTimer
-from suffice_research.study import Study
+from suffice_research.study import Study, table_cell
 from suffice_research.training.cases import TEST, part_of
 from suffice_research.training.sources import ProgressLog, exit_code
 
@@ -299,7 +299,7 @@ def exemplar_words(table: Table) -> Iterator[str]:
     """The value of exemplars of the question's own complexity, from their table."""
     for name, n, *_ in table.rows:
         gained = {
-            measure: table.cell(str(name), f"{measure}, gained")
+            measure: table_cell(table, str(name), f"{measure}, gained")
             for measure in ("EM", "answered", "tokens")
         }
         words = ", ".join(f"{measure} by {format_cell(one)}" for measure, one in gained.items())

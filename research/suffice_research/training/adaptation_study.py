@@ -28,7 +28,7 @@ import numpy.typing as npt
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import gate_inputs, is_seen
 from suffice.evaluation.metrics import auroc, brier, ece, ece_by_chance
-from suffice.evaluation.report import Cell, Section, Series, Table
+from suffice.evaluation.report import Cell, Section, Table
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
 from suffice.evaluation.significance import (
@@ -51,7 +51,7 @@ from suffice.gate.training import (
 from suffice.numeric import log_odds_array, sigmoid
 from suffice.storage import package_versions
 from suffice_research.curves import ece_debiased
-from suffice_research.figures import Curves
+from suffice_research.figures import Curves, PaperSeries
 from suffice_research.stored_readings import StoredReader
 from suffice_research.study import Study
 from suffice_research.training.cases import TEST
@@ -508,7 +508,7 @@ def _curves(found: Sequence[DomainResult], counts: Sequence[int]) -> Curves:
             continue
         before = _figure(one, min(one.p), "AUROC", adapted=False)
         after = [_figure(one, n, "AUROC") if n in one.p else Interval(None) for n in counts]
-        lines.append(Series(one.name, (before, *after)))
+        lines.append(PaperSeries(one.name, (before, *after)))
     title = "The standard gate on domains that nothing was trained on, by labels"
     return Curves(title, "labelled lists", "AUROC", (0, *counts), tuple(lines))
 

@@ -16,10 +16,9 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from importlib import resources, util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from suffice.errors import InputError, MissingExtraError
 from suffice.evaluation.significance import Difference, Interval
@@ -51,6 +50,7 @@ __all__ = [
 UNDEFINED = "--"
 
 
+@runtime_checkable
 class SpecialCell(Protocol):
     """A cell of another package: `str` of it is its text; in a page; as a JSON value."""
 
@@ -67,12 +67,10 @@ def format_cell(cell: Cell) -> str:
     match cell:
         case None | Interval(value=None) | Difference(value=None):
             return UNDEFINED
-        case Interval(value=value, low=low, high=high):
-            bounds = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-            return f"{value:.3f}{bounds}"
-        case Difference(value=value, low=low, high=high):
-            bounds = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
-            return f"{value:+.3f}{bounds}"
+        case Interval(value, low, high) | Difference(value, low, high):
+            sign = "+" if isinstance(cell, Difference) else ""
+            bounds = "" if low is None or high is None else f" [{low:{sign}.2f}, {high:{sign}.2f}]"
+            return f"{value:{sign}.3f}{bounds}"
         case bool():
             return str(cell)
         case int():
@@ -81,11 +79,6 @@ def format_cell(cell: Cell) -> str:
             return UNDEFINED if cell != cell else f"{cell:.3f}"
         case _:  # a text, or a special cell
             return str(cell)
-
-
-def _as_special(cell: Cell) -> SpecialCell | None:
-    plain = cell is None or isinstance(cell, str | int | float | Interval | Difference)
-    return None if plain else cell  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -106,22 +99,10 @@ class Table:
                 )
 
     @property
-    def texts(self) -> list[list[str]]:
-        """The rows as they are printed."""
-        return [[format_cell(cell) for cell in row] for row in self.rows]
-
-    @property
     def numeric(self) -> list[bool]:
         """Which columns contain figures and are right-aligned."""
         columns = zip(*self.rows) if self.rows else [("",)] * len(self.columns)
         return [not any(isinstance(cell, str) for cell in column) for column in columns]
-
-    def cell(self, row: str, column: str) -> Cell:
-        """The cell in the row that starts with this name, under this column."""
-        for one in self.rows:
-            if one[0] == row and column in self.columns:
-                return one[self.columns.index(column)]
-        raise InputError(f"table {self.title!r} has no cell {row!r}, {column!r}")
 
     def to_rich(self) -> RichTable:
         """The table for a terminal."""
@@ -135,29 +116,9 @@ class Table:
             table.add_column(header, justify="right" if right else "left", no_wrap=right)
         for row in self.rows:
             # A special cell, like a figure beside a paper's, has two lines: it would be too wide.
-            texts = ((format_cell(cell), _as_special(cell)) for cell in row)
+            texts = ((format_cell(cell), isinstance(cell, SpecialCell)) for cell in row)
             table.add_row(*(Text(one.replace(" (", "\n(") if two else one) for one, two in texts))
         return table
-
-    def to_html(self) -> str:
-        """The table for a page: a `figure` with caption; numeric cells have the class `n`."""
-
-        def html(cell: Cell) -> str:
-            special = _as_special(cell)
-            return special.to_html() if special else escape(format_cell(cell))
-
-        css = [' class="n"' if right else "" for right in self.numeric]
-        names = zip(self.columns, css)
-        head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in names)
-        rows = (zip(map(html, row), css) for row in self.rows)
-        cells = ("".join(f"<td{kind}>{cell}</td>" for cell, kind in row) for row in rows)
-        body = "\n".join(f"<tr>{row}</tr>" for row in cells)
-        note = f"<p>{escape(self.note)}</p>" if self.note else ""
-        return (
-            f"<figure><figcaption>{escape(self.title)}</figcaption>\n<div><table>\n"
-            f"<thead><tr>{head}</tr></thead>\n"
-            f"<tbody>\n{body}\n</tbody>\n</table></div>{note}</figure>\n"
-        )
 
     def records(self) -> list[dict[str, Any]]:
         """The rows as JSON values: figures unrounded, intervals as objects."""
@@ -165,8 +126,7 @@ class Table:
         def record(cell: Cell) -> Any:
             if isinstance(cell, Interval | Difference):
                 return asdict(cell)
-            special = _as_special(cell)
-            return special.record() if special else cell
+            return cell.record() if isinstance(cell, SpecialCell) else cell
 
         return [dict(zip(self.columns, map(record, row))) for row in self.rows]
 
@@ -181,13 +141,6 @@ WIDTH = 6.4  # inches
 LABEL = 0.17  # share of the axis reserved for the figure beside a bar
 FEW_POINTS = 24  # lines with at most this many points mark each of them
 GRID: Any = {"alpha": 0.25, "linewidth": 0.6}
-PAPER: Any = {
-    "marker": "D",
-    "markersize": 6,
-    "markerfacecolor": "white",
-    "markeredgecolor": INK,
-    "linestyle": "none",
-}
 STYLE: Any = {
     "svg.hashsalt": "suffice",
     "svg.fonttype": "path",
@@ -219,11 +172,10 @@ class Plot(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One system's figures, and the corresponding figures of a paper, which are drawn as marks."""
+    """One system's figures."""
 
     name: str
     values: tuple[Interval, ...]
-    paper: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,33 +191,25 @@ class Bars:
 
     @property
     def height(self) -> float:
-        groups = len(self.groups)
-        legend = 0.4 if groups > 1 or has_paper(self.bars) else 0.0
-        return 1.3 + legend + (0.42 if groups == 1 else 0.3) * len(self.bars) * groups
+        bars, groups = len(self.bars), len(self.groups)
+        return 1.3 + 0.42 * bars if groups == 1 else 1.3 + 0.4 + 0.3 * bars * groups
 
     def draw(self, canvas: Canvas, axes: Axes) -> None:
         # Horizontal bars: long names fit beside them.
         groups, start = len(self.groups), self.start
         thick = 0.62 if groups == 1 else 0.8 / groups
-        values = [value for series in self.bars for value in series.values]
-        ends = [one for value in values for one in (value.value, value.high)]
-        ends += [one for series in self.bars for one in series.paper]
-        span = max([start, *(one for one in ends if one is not None)]) - start
+        span = 0.0
         for at, series in enumerate(self.bars):
             for group, value in enumerate(series.values):
                 y = at + (group - (groups - 1) / 2) * thick
-                paper = series.paper[group] if group < len(series.paper) else None
                 end = max(one for one in (start, value.value, value.high) if one is not None)
-                if paper is not None and -0.02 * span < paper - end < LABEL * span:
-                    end = max(end, paper)  # move the figure behind the mark if they would overlap
+                span = max(span, end - start)
                 if value.value is not None:
                     colour = COLOURS[group % 8]
                     axes.barh(y, value.value - start, thick * 0.92, start, color=colour, alpha=0.85)
                 if value.low is not None and value.high is not None:
                     bar: Any = {"color": INK, "linewidth": 1.4, "marker": "|", "markersize": 7}
                     axes.plot([value.low, value.high], [y, y], **bar)
-                if paper is not None:
-                    axes.plot([paper], [y], **PAPER)
                 label = "not defined" if value.value is None else f"{value.value:.3f}"
                 offset: Any = {"xytext": (8, 0), "textcoords": "offset points"}
                 axes.annotate(label, (end, y), **offset, va="center", fontsize=10)
@@ -279,7 +223,7 @@ class Bars:
             for group, name in enumerate(self.groups):
                 colour, label = COLOURS[group % 8], shorten(name)
                 axes.barh([0], [0], 0, start, color=colour, alpha=0.85, label=label)
-        add_legend(canvas, axes, groups if groups > 1 else 0, paper=has_paper(self.bars))
+        add_legend(canvas, axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,8 +258,7 @@ class Lines:
         for at, line in enumerate(self.lines):
             style, label, size = line_style(at), shorten(line.name), len(line.x)
             if line.sizes:  # dot size shows the number of questions; the line is only a guide
-                largest = max(line.sizes, default=1) or 1
-                areas = [10 + 190 * one / largest for one in line.sizes]
+                areas = [10 + 190 * one / (max(line.sizes) or 1) for one in line.sizes]
                 axes.plot(line.x, line.y, color=style["color"], linewidth=1.0, alpha=0.45)
                 axes.plot([], [], **style, markersize=6, linewidth=1.0, label=label)
                 dots: Any = {"color": style["color"], "marker": style["marker"], "linewidths": 0}
@@ -331,7 +274,7 @@ class Lines:
         axes.set_xlabel(shorten(self.across, 60))
         axes.set_ylabel(shorten(self.axis, 60))
         axes.grid(**GRID)
-        add_legend(canvas, axes, len(self.lines))
+        add_legend(canvas, axes)
 
 
 def draw_plot(plot: Plot, format: Literal["svg", "png"] = "svg") -> bytes:
@@ -370,16 +313,10 @@ def line_style(at: int) -> dict[str, Any]:
     return {"color": COLOURS[at % 8], "marker": MARKERS[at % 8], "linestyle": dashes}
 
 
-def has_paper(series: Sequence[Series]) -> bool:
-    return any(value is not None for one in series for value in one.paper)
-
-
-def add_legend(canvas: Canvas, axes: Axes, entries: int, *, paper: bool = False) -> None:
-    if paper:
-        axes.plot([], [], **PAPER, label="paper")
-        entries += 1
-    if entries:
-        canvas.legend(loc="outside lower left", ncols=min(3, entries), frameon=False, fontsize=10)
+def add_legend(canvas: Canvas, axes: Axes, columns: int = 3) -> None:
+    if entries := len(axes.get_legend_handles_labels()[0]):
+        at: Any = {"loc": "outside lower left", "frameon": False, "fontsize": 10}
+        canvas.legend(**at, ncols=min(columns, entries))
 
 
 # ------------------------------------------------------------------------------------ the page
@@ -427,21 +364,18 @@ def page_html(page: Page) -> str:
     import jinja2
     from markupsafe import Markup, escape
 
-    def item(one: Table | Plot) -> Markup:
-        if isinstance(one, Table):
-            return Markup(one.to_html())
-        says = f"<p>{escape(one.says)}</p>" if one.says else ""
-        svg = _inline_svg(draw_plot(one), escape(" ".join(one.title.split())))
-        return Markup(f"<figure>\n<div>{svg}</div>{says}</figure>\n")
+    def html(cell: Cell) -> Markup:
+        return (
+            Markup(cell.to_html()) if isinstance(cell, SpecialCell) else escape(format_cell(cell))
+        )
+
+    def drawing(plot: Plot) -> Markup:
+        return Markup(_inline_svg(draw_plot(plot), escape(" ".join(plot.title.split()))))
 
     file = resources.files("suffice.evaluation").joinpath("templates/report.html")
     options: Any = {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     template = jinja2.Environment(autoescape=True, **options).from_string(file.read_text("utf-8"))
-    sections = [
-        {"title": one.title, "says": one.says, "shown": list(map(item, one.shown))}
-        for one in page.sections
-    ]
-    text = template.render(page=page, sections=sections)
+    text = template.render(page=page, html=html, drawing=drawing)
     return text.encode("utf-8", "replace").decode("utf-8")  # a name may have half a surrogate pair
 
 
