@@ -7,6 +7,7 @@ Plug-ins named `difficulty.NAME` add tables: functions (system, questions, error
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,10 +25,9 @@ from suffice.evaluation.report import Cell, Page, Section, Table, format_cell, w
 from suffice.evaluation.result_files import load_result
 from suffice.evaluation.retrieval_runs import RetrievalRun
 from suffice.evaluation.significance import (
-    THIN,
     Interval,
     Statistic,
-    error_rate,
+    mean_interval,
     statistic_interval,
 )
 from suffice.protocols import Encoder
@@ -42,6 +42,7 @@ __all__ = [
     "SystemDifficulty",
     "build_difficulty_matrix",
     "difficulty_tables",
+    "error_rate",
     "measure_difficulty",
     "question_difficulty",
     "read_results",
@@ -54,8 +55,28 @@ QUARTERS = ("nearest quarter", "second", "third", "farthest quarter")
 AGGREGATION_NAMES = {"min": "min", "power": "power mean", "mean": "mean"}
 SCORED_BY = ("correct", "answer", "retrieved")
 ANSWERS_VERSION = 2  # of a run that `suffice evaluate answers` writes
+THIN = 10  # with fewer questions, an error rate is mostly chance
+Z_95 = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 MAX_HOPS = 5  # more hops count as this many, as in the paper
 MORE_TABLES: Registry[list[Table]] = Registry("difficulty")
+
+
+def error_rate(wrong: Floats, *, seed: int = 42) -> Interval:
+    """The mean error, with Wilson's interval if all errors are 0 or 1.
+
+    With five right answers, a bootstrap would claim certainty.
+    """
+    if not len(wrong):
+        return Interval(None)
+    if not np.isin(wrong, (0.0, 1.0)).all():
+        return mean_interval(wrong, seed=seed)
+    n, failed = len(wrong), int(wrong.sum())
+    p = failed / n
+    scale = 2 * (n + Z_95**2)
+    centre = (2 * n * p + Z_95**2) / scale
+    half = Z_95 / scale * math.sqrt(4 * n * p * (1 - p) + Z_95**2)
+    low, high = centre - half if failed else 0.0, centre + half if failed < n else 1.0
+    return Interval(float(wrong.mean()), low, high)
 
 
 # ------------------------------------------------------------------------------------ the questions

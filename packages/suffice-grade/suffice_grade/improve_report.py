@@ -15,7 +15,8 @@ from suffice.evaluation.gate_runs import GateRun, gate_figures, gate_tables, rel
 from suffice.evaluation.heatmap import Heatmap
 from suffice.evaluation.metrics import METRICS
 from suffice.evaluation.report import Cell, Page, Section, Table, format_cell
-from suffice.evaluation.significance import THIN, Interval, compare, error_rate
+from suffice.evaluation.significance import Interval, compare
+from suffice_grade.difficulty_matrix import THIN, error_rate
 
 __all__ = ["LoopRecord", "loop_page", "loop_summary", "next_steps"]
 

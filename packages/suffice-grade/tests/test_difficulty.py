@@ -6,13 +6,13 @@ from scipy.stats import binomtest
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation.significance import error_rate
 from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.types import Document, Question
 from suffice_grade.difficulty_matrix import (
     QuestionDifficulty,
     axis_slopes,
     build_difficulty_matrix,
+    error_rate,
     question_difficulty,
 )
 

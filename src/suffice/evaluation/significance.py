@@ -8,7 +8,6 @@ that share a letter do not differ significantly (compact letter display, Piepho 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,7 +32,6 @@ __all__ = [
     "Interval",
     "Statistic",
     "compare",
-    "error_rate",
     "interval",
     "mean_interval",
     "paired_difference",
@@ -49,8 +47,6 @@ Pair = tuple[str, str]
 _CELLS = 4_000_000  # weights in memory at once: 32 MB, whatever the number of questions
 # Holm's strictest level for ten systems is 0.0011, which a thousand resamples cannot reach.
 LETTER_RESAMPLES = 10_000
-THIN = 10  # with fewer questions, an error rate is mostly chance
-Z_95 = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +100,6 @@ def mean_interval(values: npt.ArrayLike, **bootstrap: Unpack[Bootstrap]) -> Inte
     """The mean of values (questions,) with its interval; NaN values are ignored."""
     column = _as_column(values)
     return statistic_interval(_mean_statistic(column), len(column), **bootstrap)
-
-
-def error_rate(wrong: Floats, *, seed: int = 42) -> Interval:
-    """The mean error, with Wilson's interval if all errors are 0 or 1.
-
-    With five right answers, a bootstrap would claim certainty.
-    """
-    if not len(wrong):
-        return Interval(None)
-    if not np.isin(wrong, (0.0, 1.0)).all():
-        return mean_interval(wrong, seed=seed)
-    n, failed = len(wrong), int(wrong.sum())
-    p = failed / n
-    scale = 2 * (n + Z_95**2)
-    centre = (2 * n * p + Z_95**2) / scale
-    half = Z_95 / scale * math.sqrt(4 * n * p * (1 - p) + Z_95**2)
-    low, high = centre - half if failed else 0.0, centre + half if failed < n else 1.0
-    return Interval(float(wrong.mean()), low, high)
 
 
 def statistic_interval(
