@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from benchmarks.bench_serve import FLAT, server
+from benchmarks.bench_serve import server
 from benchmarks.reporting import ResultTable, load_average, print_progress
 from scipy.stats import theilslopes
 
@@ -42,6 +42,7 @@ GROUP = 4  # documents added by one write
 GROUPS = 6  # alive at any time
 WARM = 0.25  # share of the length before sampling: caches fill, and the text index reaches its number of segments
 POINTS = 12
+FLAT = 1.1  # growth that counts as none
 
 # Kind of request: its share of the load, where it goes, and its body's media type.
 KINDS = {
