@@ -30,7 +30,7 @@ def is_test(path: Path) -> bool:
         ("lines of packages", ("packages",), ".py", lines, False, 12_819),
         ("lines of research", ("research",), ".py", lines, False, 30_024),
         ("lines of tests", ("tests", "packages", "research"), ".py", lines, True, 40_302),
-        ("words of docs", ("docs", "README.md", "CONTRIBUTING.md"), ".md", words, False, 65_128),
+        ("words of docs", ("docs", "README.md", "CONTRIBUTING.md"), ".md", words, False, 65_134),
     ],
 )
 def test_nothing_grows(
