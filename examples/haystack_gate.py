@@ -38,6 +38,7 @@ pipeline.add_component(
     CompletenessGate(
         retriever=InMemoryBM25Retriever(store, top_k=2),
         budget=ExpansionBudget(),
+        on_incomplete="empty",
         min_familiarity=0,
     ),
 )

@@ -43,7 +43,7 @@ for k in (1, 3):
         similarity_top_k=k,
         # The line to add. Yours needs no `min_familiarity`: these pages are far shorter than the
         # texts that the gate was trained on, so that it would hold nothing back.
-        node_postprocessors=[CompletenessGate(min_familiarity=0)],
+        node_postprocessors=[CompletenessGate(on_incomplete="empty", min_familiarity=0)],
     )
     response = engine.query("Where was the director of the film Metropolis born?")
     told = [node.metadata["title"] for node in response.source_nodes]

@@ -46,10 +46,12 @@ def gate() -> Gate:
 
 
 def test_passages_pass_only_when_they_are_enough(gate: Gate) -> None:
-    short = GatedRetrieve(passages, gate)(QUESTION)
+    short = GatedRetrieve(passages, gate, on_incomplete="empty")(QUESTION)
     assert (short.passages, short.action) == ([], "abstain")
     assert "Fritz Lang" in short.missing
-    assert len(GatedRetrieve(passages, gate, hold_back=False)(QUESTION).passages) == 2
+    marked = GatedRetrieve(passages, gate)(QUESTION).passages
+    assert len(marked) == 3
+    assert "Missing: Fritz Lang." in marked[0]
 
 
 def test_a_budget_searches_for_what_is_missing(gate: Gate) -> None:
@@ -76,14 +78,14 @@ def test_passages_in_the_shapes_of_dspys_retrievers_come_back_as_they_were(
     gate: Gate, shape: Any
 ) -> None:
     given = shape(QUESTION)
-    gated = GatedRetrieve(shape, gate, hold_back=False)(QUESTION)
-    assert gated.passages == getattr(given, "passages", given)
+    gated = GatedRetrieve(shape, gate)(QUESTION)
+    assert gated.passages[1:] == getattr(given, "passages", given)
     assert "Fritz Lang" in gated.missing
 
 
 @pytest.mark.parametrize("nothing", [None, [], dspy.Prediction(passages=[])])
 def test_no_passages_are_a_verdict(gate: Gate, nothing: Any) -> None:
-    empty = GatedRetrieve(lambda query: nothing, gate)(QUESTION)
+    empty = GatedRetrieve(lambda query: nothing, gate, on_incomplete="empty")(QUESTION)
     assert (empty.passages, empty.action) == ([], "abstain")
 
 

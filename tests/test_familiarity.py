@@ -23,7 +23,7 @@ from suffice.gate.gate import Gate
 from suffice.gate.question import parse_question
 from suffice.gate.training import shift_between_sets
 from suffice.integrations import common
-from suffice.integrations.common import GatedDocuments, UnfamiliarWarning
+from suffice.integrations.common import Guard, UnfamiliarWarning
 from suffice.numeric import sigmoid
 from suffice.types import LOW_FAMILIARITY, Action, Estimate, Hit, Verdict
 
@@ -273,15 +273,15 @@ def test_the_command_prints_it(gate: Gate, tmp_path: Path) -> None:
 # ---- guards
 
 
-def test_a_guard_holds_nothing_back_that_the_gate_does_not_know(
+def test_a_guard_marks_nothing_incomplete_that_the_gate_does_not_know(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(common, "_warned", [])
-    unknown = GatedDocuments(["a", "b"], VERDICT)
-    with pytest.warns(UnfamiliarWarning, match=r"holds no document back.*suffice adapt"):
-        assert unknown.passed() == ["a", "b"]
-    assert unknown.passed() == ["a", "b"]  # warned once, a second warning would be an error
-    assert unknown.passed(min_familiarity=0.01) == []
-    known = GatedDocuments(["a"], replace(VERDICT, familiarity=0.5, unfamiliar=()))
-    assert known.passed() == []
-    assert known.passed(min_familiarity=0.6) == ["a"]
+    guard = Guard(Gate.load(preset="fast"), "test")
+    with pytest.warns(UnfamiliarWarning, match=r"marks nothing as incomplete.*suffice adapt"):
+        assert guard.passes(VERDICT)
+    assert guard.passes(VERDICT)  # warned once, a second warning would be an error
+    assert not replace(guard, min_familiarity=0.01).passes(VERDICT)
+    known = replace(VERDICT, familiarity=0.5, unfamiliar=())
+    assert not guard.passes(known)
+    assert replace(guard, min_familiarity=0.6).passes(known)

@@ -62,8 +62,14 @@ def test_each_action_has_its_own_output(gate: Gate) -> None:
     assert set(whole) == {"answer", "verdict"}
     assert [each.meta["title"] for each in whole["answer"]] == [FILM[0], DIRECTOR[0]]
     gap = one.run(query=QUESTION, documents=[document(FILM), document(WRONG)])
-    assert (set(gap), gap["abstain"]) == ({"abstain", "verdict"}, ["Fritz Lang"])
-    more = CompletenessGate(Hopeful()).run(query=QUESTION, documents=[document(FILM)])
+    assert (set(gap), gap["abstain"]) == ({"abstain", "answer", "verdict"}, ["Fritz Lang"])
+    assert [each.meta["title"] for each in gap["answer"]][1:] == [FILM[0], WRONG[0]]
+    assert "Missing: Fritz Lang." in gap["answer"][0].content
+    empty = CompletenessGate(gate, on_incomplete="empty")
+    assert "answer" not in empty.run(query=QUESTION, documents=[document(FILM), document(WRONG)])
+    more = CompletenessGate(Hopeful(), rounds_left=1).run(
+        query=QUESTION, documents=[document(FILM)]
+    )
     assert (set(more), more["expand"]) == ({"expand", "held", "verdict"}, ["Fritz Lang born"])
     assert more["verdict"]["action"] == "expand"
 
@@ -95,7 +101,7 @@ def run_pipeline(made: Pipeline, *names: str) -> dict[str, Any]:
 
 
 def test_the_prompt_is_built_only_from_documents_that_are_enough(gate: Gate) -> None:
-    short = run_pipeline(pipeline(CompletenessGate(gate)))
+    short = run_pipeline(pipeline(CompletenessGate(gate, on_incomplete="empty")))
     assert "prompt" not in short
     assert short["gate"]["abstain"] == ["Fritz Lang"]
     whole = run_pipeline(
@@ -105,10 +111,10 @@ def test_the_prompt_is_built_only_from_documents_that_are_enough(gate: Gate) -> 
 
 
 def test_a_pipeline_can_search_once_more_by_itself() -> None:
-    made = pipeline(CompletenessGate(Hopeful()))
+    made = pipeline(CompletenessGate(Hopeful(), rounds_left=1))
     made.add_component("again", MultiQueryTextRetriever(retriever=FixedRetriever()))
     made.add_component("both", DocumentJoiner(sort_by_score=False))
-    made.add_component("last", CompletenessGate(Hopeful(), rounds_left=0))
+    made.add_component("last", CompletenessGate(Hopeful()))
     made.connect("gate.expand", "again.queries")
     made.connect("gate.held", "both.documents")
     made.connect("again.documents", "both.documents")
@@ -133,7 +139,8 @@ def test_a_pipeline_goes_to_a_file_and_comes_back(gate: Gate, tmp_path: Path) ->
     store = InMemoryDocumentStore()
     one = CompletenessGate(
         tmp_path / "saved",
-        rounds_left=0,
+        rounds_left=2,
+        on_incomplete="empty",
         retriever=InMemoryBM25Retriever(store),
         budget=ExpansionBudget(rounds=3, seconds=2.0),
     )
@@ -142,9 +149,10 @@ def test_a_pipeline_goes_to_a_file_and_comes_back(gate: Gate, tmp_path: Path) ->
     again = Pipeline.loads(
         made.dumps(), allowed_modules=["suffice.integrations.haystack"]
     ).get_component("gate")
-    assert (again.gate, again.rounds_left, again.budget) == (
+    assert (again.gate, again.rounds_left, again.on_incomplete, again.budget) == (
         str(tmp_path / "saved"),
-        0,
+        2,
+        "empty",
         ExpansionBudget(rounds=3, seconds=2.0),
     )
     assert isinstance(again.retriever, InMemoryBM25Retriever)
@@ -153,3 +161,5 @@ def test_a_pipeline_goes_to_a_file_and_comes_back(gate: Gate, tmp_path: Path) ->
         CompletenessGate(gate).to_dict()
     with pytest.raises(InputError, match="a retriever and a budget"):
         CompletenessGate(gate, budget=ExpansionBudget())
+    with pytest.raises(InputError, match="did you mean 'rounds_left'"):
+        CompletenessGate(gate, round_left=1)

@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableBranch, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from suffice.answering.expand import ExpansionBudget
-from suffice.errors import SufficeError
+from suffice.errors import IncompleteEvidenceError, SufficeError
 from suffice.gate.gate import Gate
 from suffice.integrations.langchain import GatedRetriever
 from suffice.types import Action
@@ -58,16 +58,39 @@ def titles(documents: list[Document]) -> list[str]:
 
 
 def test_documents_pass_only_when_they_are_enough(gate: Gate) -> None:
-    assert GatedRetriever(retriever=FixedRetriever(), gate=gate).invoke(QUESTION) == []
+    short: dict[str, Any] = {"retriever": FixedRetriever(), "gate": gate}
+    assert GatedRetriever(**short, on_incomplete="empty").invoke(QUESTION) == []
+    with pytest.raises(IncompleteEvidenceError, match="Fritz Lang") as refused:
+        GatedRetriever(**short, on_incomplete="raise").invoke(QUESTION)
+    assert refused.value.verdict.missing == ("Fritz Lang",)
     passed = GatedRetriever(retriever=FixedRetriever(also=True), gate=gate).invoke(QUESTION)
     assert titles(passed) == [FILM[0], DIRECTOR[0]]
     assert passed[0].metadata["suffice"]["action"] == "answer"
 
 
-def test_without_hold_back_all_documents_pass_with_the_verdict(gate: Gate) -> None:
-    kept = GatedRetriever(retriever=FixedRetriever(), gate=gate, hold_back=False).invoke(QUESTION)
-    assert titles(kept) == [FILM[0], WRONG[0]]
-    assert kept[1].metadata["suffice"]["missing"] == ["Fritz Lang"]
+def test_documents_that_are_not_enough_come_after_one_that_says_so(gate: Gate) -> None:
+    kept = GatedRetriever(retriever=FixedRetriever(), gate=gate).invoke(QUESTION)
+    assert titles(kept) == ["Incomplete evidence", FILM[0], WRONG[0]]
+    assert "Missing: Fritz Lang." in kept[0].page_content
+    assert [one.metadata["suffice"]["missing"] for one in kept] == [["Fritz Lang"]] * 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"on_incomplet": "empty"}, "did you mean 'on_incomplete'"),
+        ({"on_incomplete": "hide"}, "empty, mark, raise"),
+        ({"retriever": "nope"}, "Runnable"),
+        ({"retriever": lambda query: []}, "RunnableLambda"),
+        ({"budget": {"rounds": 3}}, "ExpansionBudget"),
+        ({"log": {"path": "log", "text": True}}, "did you mean 'texts'"),
+    ],
+)
+def test_what_it_does_not_know_or_cannot_search_is_refused_at_once(
+    gate: Gate, wrong: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        GatedRetriever(**{"retriever": FixedRetriever(), "gate": gate, **wrong})
 
 
 def test_a_budget_searches_the_same_retriever_for_what_is_missing(gate: Gate) -> None:
@@ -105,7 +128,7 @@ def test_an_event_loop_uses_the_retrievers_own_async_way(gate: Gate) -> None:
 def test_a_store_in_memory_keeps_its_documents_unmarked(gate: Gate) -> None:
     store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
     store.add_documents([document(FILM), document(DIRECTOR), Document(page_content="")])
-    gated = GatedRetriever(retriever=store.as_retriever(), gate=gate, hold_back=False)
+    gated = GatedRetriever(retriever=store.as_retriever(), gate=gate)
     assert len(gated.invoke(QUESTION)) == 3
     assert all("suffice" not in one.metadata for one in store.similarity_search(QUESTION))
 
@@ -117,9 +140,11 @@ def test_odd_documents_are_taken_as_they_are(gate: Gate) -> None:
         Document(page_content=FILM[1], id="twice"),
         Document(page_content=DIRECTOR[1], id="twice", metadata={"score": float("nan")}),
     ]
-    gated = GatedRetriever(retriever=RunnableLambda(lambda query: odd), gate=gate, hold_back=False)
+    gated = GatedRetriever(retriever=RunnableLambda(lambda query: odd), gate=gate)
     for question in (QUESTION, "", "?!"):
-        assert len(gated.invoke(question)) == 4
+        assert [one for one in gated.invoke(question) if "title" not in one.metadata][
+            -1
+        ].page_content == DIRECTOR[1]
 
 
 def test_the_retriever_inside_is_a_child_run_in_the_traces(gate: Gate) -> None:

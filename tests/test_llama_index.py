@@ -45,7 +45,7 @@ def titles(nodes: list[NodeWithScore]) -> list[str]:
 
 
 def test_nodes_pass_only_when_they_are_enough(gate: Gate) -> None:
-    last = CompletenessGate(gate=gate)
+    last = CompletenessGate(gate=gate, on_incomplete="empty")
     assert last.postprocess_nodes([node(FILM, 0.9), node(WRONG, 0.8)], query_str=QUESTION) == []
     passed = last.postprocess_nodes([node(FILM, 0.9), node(DIRECTOR)], query_str=QUESTION)
     assert titles(passed) == [FILM[0], DIRECTOR[0]]
@@ -56,7 +56,9 @@ def test_the_mark_is_hidden_from_the_model_and_the_index_keeps_its_nodes_as_they
     gate: Gate,
 ) -> None:
     given = [node(FILM), node(WRONG)]
-    kept = CompletenessGate(gate=gate, hold_back=False).postprocess_nodes(given, query_str=QUESTION)
+    said, *kept = CompletenessGate(gate=gate).postprocess_nodes(given, query_str=QUESTION)
+    assert "Missing: Fritz Lang." in said.node.get_content(MetadataMode.LLM)
+    assert "p_complete" not in said.node.get_content(MetadataMode.LLM)
     assert kept[0].node.metadata["suffice"]["missing"] == ["Fritz Lang"]
     for mode in (MetadataMode.LLM, MetadataMode.EMBED):
         assert kept[0].node.get_content(mode) == given[0].node.get_content(mode)
@@ -67,9 +69,13 @@ def test_the_mark_is_hidden_from_the_model_and_the_index_keeps_its_nodes_as_they
 def test_a_query_engine_does_not_answer_from_too_little(gate: Gate) -> None:
     parts: dict[str, Any] = {"retriever": FixedRetriever(), "llm": MockLLM()}
     engine = RetrieverQueryEngine.from_args(
-        **parts, node_postprocessors=[CompletenessGate(gate=gate)]
+        **parts, node_postprocessors=[CompletenessGate(gate=gate, on_incomplete="empty")]
     )
     assert str(engine.query(QUESTION)) == "Empty Response"
+    engine = RetrieverQueryEngine.from_args(
+        **parts, node_postprocessors=[CompletenessGate(gate=gate)]
+    )
+    assert "The evidence is incomplete" in str(engine.query(QUESTION))
     looking = CompletenessGate(gate=gate, retriever=FixedRetriever(), budget=ExpansionBudget())
     engine = RetrieverQueryEngine.from_args(**parts, node_postprocessors=[looking])
     answer = engine.query(QUESTION)
@@ -82,11 +88,12 @@ def test_an_event_loop_gets_the_same(gate: Gate) -> None:
     looking = CompletenessGate(gate=gate, retriever=FixedRetriever(), budget=ExpansionBudget())
     passed = asyncio.run(looking.apostprocess_nodes([node(FILM), node(WRONG)], query_str=QUESTION))
     assert titles(passed) == [FILM[0], DIRECTOR[0]]
-    assert asyncio.run(CompletenessGate(gate=gate).apostprocess_nodes([], query_str=QUESTION)) == []
+    (said,) = asyncio.run(CompletenessGate(gate=gate).apostprocess_nodes([], query_str=QUESTION))
+    assert "The evidence is incomplete" in said.text
 
 
 def test_no_nodes_no_scores_and_pictures_are_no_surprise(gate: Gate) -> None:
-    last = CompletenessGate(gate=gate)
+    last = CompletenessGate(gate=gate, on_incomplete="empty")
     assert last.postprocess_nodes([], query_str=QUESTION) == []
     assert last.check([], QUESTION).action is Action.ABSTAIN
     odd = [
@@ -100,14 +107,18 @@ def test_no_nodes_no_scores_and_pictures_are_no_surprise(gate: Gate) -> None:
         ValueError, match="a retriever and a budget"
     ):  # pydantic makes it its own error
         CompletenessGate(gate=gate, budget=ExpansionBudget())
+    with pytest.raises(ValueError, match="retrieve"):
+        CompletenessGate(gate=gate, retriever="nope", budget=ExpansionBudget())
+    with pytest.raises(ValueError, match="did you mean 'min_familiarity'"):
+        CompletenessGate(gate=gate, min_familarity=0)
 
 
 def test_it_is_written_down_with_the_address_of_its_gate(gate: Gate, tmp_path: Any) -> None:
     gate.save(tmp_path / "saved")
-    saved = CompletenessGate(gate=str(tmp_path / "saved"), hold_back=False).to_dict()
+    saved = CompletenessGate(gate=str(tmp_path / "saved"), on_incomplete="empty").to_dict()
     assert (saved["class_name"], saved["gate"]) == ("CompletenessGate", str(tmp_path / "saved"))
     again = CompletenessGate.from_dict(saved)
-    assert again.hold_back is False
+    assert again.on_incomplete == "empty"
     assert again.check([], QUESTION).p_complete == gate.check(QUESTION, []).p_complete
     with pytest.raises(ValueError, match="in memory"):
         CompletenessGate(gate=gate).to_dict()

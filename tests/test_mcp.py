@@ -97,6 +97,8 @@ def test_a_client_learns_which_tools_there_are_and_that_they_only_read(
         {"question": QUESTION, "passages": "one text"},
         {"question": QUESTION, "passages": [3]},
         {"question": QUESTION, "passages": [{"title": "no text"}]},
+        {"question": QUESTION, "passages": [{"text": "x", "titel": "y"}]},
+        {"question": QUESTION, "passages": [], "questions": QUESTION},
         {"question": QUESTION, "passages": [{"text": "x", "score": "high"}]},
         {"question": QUESTION, "passages": ["x"] * (MAX_PASSAGES + 1)},
         {"question": QUESTION, "passages": ["x" * 200_000]},

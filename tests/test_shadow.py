@@ -46,6 +46,11 @@ from suffice.integrations.common import Guard, HeldBackWarning, ShadowWarning, l
 from suffice.types import Action, Estimate, Verdict
 
 
+def passed(guard: Guard, search: Any) -> list[Any]:
+    """The documents that pass, without marks."""
+    return guard.passed(guard.check(QUESTION, search), lambda one, about: one, lambda *said: said)
+
+
 @pytest.fixture(scope="module")
 def gate() -> Gate:
     return familiar_gate()
@@ -173,7 +178,7 @@ def test_without_acting_the_documents_pass_as_they_were(gate: Gate, tmp_path: Pa
         return search(queries)
 
     guard = Guard(gate, "test", ExpansionBudget(), act=False, log=log)
-    assert guard.passed(guard.check(QUESTION, listening)) == shown(FILM, WRONG)
+    assert passed(guard, listening) == shown(FILM, WRONG)
     assert asked == [QUESTION]  # nothing more is searched
     strict = Guard(gate, "test", act=False, log=log)
     strict.check(QUESTION, search)
@@ -204,8 +209,8 @@ def test_a_log_that_cannot_be_written_warns_once(
     monkeypatch.setattr(common, "_warned", [])
     guard = Guard(gate, "test", act=False, log=VerdictLog(tmp_path / place))
     with pytest.warns(ShadowWarning, match="could not write") as warned:
-        passed = [guard.passed(guard.check(QUESTION, search)) for _ in range(3)]
-    assert passed == [shown(FILM, WRONG)] * 3
+        found = [passed(guard, search) for _ in range(3)]
+    assert found == [shown(FILM, WRONG)] * 3
     assert len(warned) == 1
 
 
@@ -219,7 +224,7 @@ def test_a_gate_that_fails_stops_no_pipeline(
     monkeypatch.setattr(common, "_warned", [])
     guard = Guard(Broken(), "test", act=False, log=VerdictLog(tmp_path / "log"))
     with pytest.warns(ShadowWarning, match="no memory"):
-        assert guard.passed(guard.check(QUESTION, search)) == shown(FILM, WRONG)
+        assert passed(guard, search) == shown(FILM, WRONG)
     assert not (tmp_path / "log").exists()
     with pytest.raises(MemoryError):
         Guard(Broken(), "test").check(QUESTION, search)
@@ -229,14 +234,14 @@ def test_the_first_time_something_is_held_back_a_warning_says_so(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(common, "_warned", [])
-    guard = Guard(gate, "test")
+    guard = Guard(gate, "test", on_incomplete="empty")
     message = r"held back 2 documents.*Fritz Lang.*act=False"
     with pytest.warns(HeldBackWarning, match=message) as warned:
-        passed = [guard.passed(guard.check(QUESTION, search)) for _ in range(3)]
-    assert passed == [[]] * 3
+        found = [passed(guard, search) for _ in range(3)]
+    assert found == [[]] * 3
     assert len(warned) == 1
     monkeypatch.setattr(common, "_warned", [])
-    assert guard.passed(guard.check(QUESTION, lambda queries: [[]])) == []  # nothing to hold back
+    assert passed(guard, lambda queries: [[]]) == []  # nothing to hold back
 
 
 def test_a_log_is_a_path_a_record_or_nothing(tmp_path: Path) -> None:

@@ -6,32 +6,40 @@
     ├── MissingExtraError           (also ImportError) an optional package is not installed
     ├── EngineError                 a store or search engine failed; see `retryable`
     ├── ModelError                  a model failed or returned nonsense; see `retryable`
-    └── DataError                   a file written by suffice is damaged: it fails its manifest
+    ├── DataError                   a file written by suffice is damaged: it fails its manifest
+    └── IncompleteEvidenceError     a guard with on_incomplete="raise" found too little
 
-Abstaining, a spent budget and an empty result are values, not errors.
+Otherwise, abstaining, a spent budget and an empty result are values, not errors.
 """
 
 from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, ParamSpec, TypeVar
 
 __all__ = [
     "DataError",
     "EngineError",
+    "IncompleteEvidenceError",
     "InputError",
     "MissingExtraError",
     "ModelError",
     "NotReadyError",
     "SufficeError",
+    "check_names",
     "did_you_mean",
     "disk_hint",
+    "known_arguments",
 ]
 
 
-_SUGGESTION = "did you mean "
+_SUGGESTIONS = _NEAREST, _ALL = ("did you mean ", "known: ")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class SufficeError(Exception):
@@ -49,8 +57,8 @@ class SufficeError(Exception):
         return str(self.args[0])
 
     def __str__(self) -> str:
-        """The message, with the name that was probably meant: not everyone prints the hint."""
-        suggests = self.hint.startswith(_SUGGESTION) and self.hint not in self.message
+        """The message, with the names that may be meant: not everyone prints the hint."""
+        suggests = self.hint.startswith(_SUGGESTIONS) and self.hint not in self.message
         return f"{self.message} ({self.hint})" if suggests else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -114,6 +122,16 @@ class DataError(SufficeError):
     code = "damaged"
 
 
+class IncompleteEvidenceError(SufficeError):
+    """A guard with `on_incomplete="raise"` found the documents incomplete; see `verdict`."""
+
+    code = "incomplete"
+
+    def __init__(self, message: str, *, verdict: Any) -> None:
+        super().__init__(message, hint="catch it and say so, or search for verdict.next_queries")
+        self.verdict = verdict
+
+
 _PERMISSIONS = "check the permissions, or choose another place, then try again"
 _DISK = {
     errno.ENOSPC: "free some disk space, then try again",
@@ -140,8 +158,28 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         matches = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)
         close = [folded[one] for one in matches]
     if close:
-        return _SUGGESTION + " or ".join(repr(one) for one in close) + "?"
+        return _NEAREST + " or ".join(repr(one) for one in close) + "?"
     if not names:
         return "none is known"
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"known: {', '.join(names[:12])}{more}"
+    return f"{_ALL}{', '.join(names[:12])}{more}"
+
+
+def check_names(given: Iterable[str], known: Collection[str], where: str) -> None:
+    """InputError for the first name that `where` has no argument for, with the nearest one."""
+    for name in given:
+        if name not in known:
+            raise InputError(f"{where} has no argument {name!r}", hint=did_you_mean(name, known))
+
+
+def known_arguments(function: Callable[P, T]) -> Callable[P, T]:
+    """Refuse unknown named arguments with an InputError that names the nearest known one."""
+    names = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+    where = function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def call(*args: P.args, **named: P.kwargs) -> T:
+        check_names(named, names, where)
+        return function(*args, **named)
+
+    return call

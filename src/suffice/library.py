@@ -37,7 +37,13 @@ from suffice.answering.step import FilterOption
 from suffice.engines.library_location import LibraryLocation, ensure_library, open_location
 from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.engines.unfinished import UnfinishedWrite, mark_write, unfinished_writes
-from suffice.errors import InputError, NotReadyError, SufficeError
+from suffice.errors import (
+    InputError,
+    NotReadyError,
+    SufficeError,
+    did_you_mean,
+    known_arguments,
+)
 from suffice.gate.hits import normalize_documents
 from suffice.integrations import onnx  # noqa: F401 - registers encoders and rerankers
 from suffice.jobs import JobRunner
@@ -91,6 +97,7 @@ class Library:
         self._cache: tuple[int, dict[str, Any]] = (-1, {})
 
     @classmethod
+    @known_arguments
     def build(
         cls,
         path: Path | str,
@@ -150,6 +157,7 @@ class Library:
         return library
 
     @classmethod
+    @known_arguments
     def open(cls, path: Path | str) -> Library:
         """Open the library in this folder or at this address. Warns about interrupted writes."""
         _check_type(path, str | Path, "the library", "a path", hint="pass the folder of a library")
@@ -202,6 +210,7 @@ class Library:
         """Interrupted or running writes: until they finish, documents are missing."""
         return [] if isinstance(self.store, QdrantStore) else unfinished_writes(self.path)
 
+    @known_arguments
     def add(
         self,
         documents: Iterable[Any],
@@ -237,6 +246,7 @@ class Library:
         with self.writing():
             return self.store.put(documents, encode=encode, acknowledged=on_stored)
 
+    @known_arguments
     def update(
         self,
         documents: Iterable[Any],
@@ -493,7 +503,12 @@ class Library:
             unknown = [option for option in options if option not in parameters]
             if not unknown:
                 raise
-            hint = f"its options: {', '.join(list(parameters)[1:])}"
+            # `search` and `complete` pass on what they do not know themselves.
+            own = chain.from_iterable(
+                inspect.signature(one).parameters for one in (Library.search, Library.complete)
+            )
+            known = {*list(parameters)[1:], *own} - {"self", "question", "options"}
+            hint = did_you_mean(unknown[0], known)
             raise InputError(f"{name} has no option {unknown[0]!r}", hint=hint) from error
 
     @property

@@ -41,7 +41,7 @@ from suffice.answering.step import (
     LinkedSource,
     StepReader,
 )
-from suffice.errors import InputError, NotReadyError
+from suffice.errors import InputError, NotReadyError, known_arguments
 from suffice.protocols import GateLike, LanguageModel, Retriever, component_name
 from suffice.types import (
     Action,
@@ -89,6 +89,7 @@ class AskPolicy:
     accuracy_weight: float | None = None  # of accuracy in the confidence; None: falls with hops
 
 
+@known_arguments
 def ask(
     question: str,
     library: DocumentSource,

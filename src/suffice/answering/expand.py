@@ -31,7 +31,7 @@ from itertools import islice
 from typing import Any
 
 from suffice.answering.budget import check_amounts, check_whole
-from suffice.errors import InputError
+from suffice.errors import InputError, known_arguments
 from suffice.numeric import log_odds
 from suffice.protocols import GateLike, Retriever, documents_by_id
 from suffice.types import Action, DocId, Document, Estimate, Hit, Question, Step, Trace, Verdict
@@ -102,6 +102,7 @@ class Completion:
         ]
 
 
+@known_arguments
 def expand(
     questions: Sequence[str],
     retriever: Retriever,
@@ -119,6 +120,14 @@ def expand(
     ranking. A limit in seconds needs a `clock`; a round that has started is finished.
     """
     check_gate(gate)
+    for name, found, usable, expected in (
+        ("retriever", retriever, hasattr(retriever, "search"), "a Retriever, with .search()"),
+        ("lookup", lookup, callable(lookup), "a function, such as library.get"),
+        ("follow", follow, follow is None or callable(follow), "a function, such as links.out"),
+        ("budget", budget, isinstance(budget, ExpansionBudget), "an ExpansionBudget"),
+    ):
+        if not usable:
+            raise InputError(f"{name} is {found!r:.80}, expected {expected}")
     if budget.seconds is not None and clock is None:
         raise InputError("a limit of seconds needs a clock", hint="pass clock=time.monotonic")
     started = clock() if clock is not None else 0.0

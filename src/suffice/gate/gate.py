@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import DataError, InputError, NotReadyError, did_you_mean
+from suffice.errors import DataError, InputError, NotReadyError, did_you_mean, known_arguments
 from suffice.gate.calibration import Correction, FeatureProfile, Platt, VennAbers
 from suffice.gate.drift import Drift, measure_drift
 from suffice.gate.explanation import Occlusion, explain_verdicts
@@ -128,6 +128,7 @@ class Gate:
         """The questions it was fitted on or adapted to, as distributions."""
         return self.model.profile
 
+    @known_arguments
     def check(
         self,
         question: str,
@@ -147,6 +148,7 @@ class Gate:
             [pair], documents=documents, explain=explain, rounds_left=rounds_left
         )[0]
 
+    @known_arguments
     def check_batch(
         self,
         pairs: Iterable[Pair],
@@ -298,6 +300,7 @@ class Gate:
         return Occlusion(self.model.features, self.profile.medians)
 
     @classmethod
+    @known_arguments
     def fit(
         cls,
         examples: Iterable[LabelledQuestion],
@@ -396,6 +399,7 @@ class Gate:
                 write_atomically(folder / f"{name}.json", json.dumps(record, sort_keys=True) + "\n")
 
     @classmethod
+    @known_arguments
     def load(
         cls,
         path: Path | str | None = None,

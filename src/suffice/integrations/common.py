@@ -2,13 +2,19 @@
 
     found = search_and_check(question, search, gate)                     documents and verdict
     found = search_and_check(question, search, gate, budget=budget)   also searches what is missing
-    guard = Guard(gate, "langchain", act=False, log=log)           the same, with a policy and a log
-    guard.passed(guard.check(question, search))
+    guard = Guard(gate, "langchain", log=log)              the same, with a rule and a log
+    guard.passed(guard.check(question, search), mark, as_document)
 
-`search` takes queries and returns lists of the framework's documents. Documents pass if the verdict
-is ANSWER, or if the gate is not familiar with such questions and hits: its verdict is then no
-reason to hold anything back. A guard with `act=False` (shadow mode) passes on all documents
-unchanged and only logs. This module imports no framework.
+`search` takes queries and returns lists of the framework's documents. They pass, each with the
+verdict in its metadata, if the verdict is ANSWER, or if the gate is not familiar with such
+questions and hits: its verdict is then no reason to interfere. Otherwise `on_incomplete` decides:
+
+    mark    they pass after a short document that says that the evidence is incomplete
+    empty   none pass
+    raise   IncompleteEvidenceError, with the verdict
+
+A guard with `act=False` (shadow mode) passes on all documents unchanged and only logs. This module
+imports no framework.
 """
 
 from __future__ import annotations
@@ -20,16 +26,33 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from suffice.answering.expand import ExpansionBudget, check_gate, expand
-from suffice.errors import InputError, SufficeError, disk_hint
+from suffice.errors import (
+    IncompleteEvidenceError,
+    InputError,
+    SufficeError,
+    check_names,
+    did_you_mean,
+    disk_hint,
+)
 from suffice.evaluation.verdict_log import Outcome, VerdictLog, guard_outcome, logged_verdict
 from suffice.gate.gate_ref import gate_identity
 from suffice.gate.hits import normalize_hits
 from suffice.protocols import GateLike
 from suffice.storage.fields import content_id
-from suffice.types import LOW_FAMILIARITY, Action, DocId, Document, Estimate, Filter, Hit, Verdict
+from suffice.types import (
+    LOW_FAMILIARITY,
+    Action,
+    DocId,
+    Document,
+    Estimate,
+    Filter,
+    Hit,
+    Verdict,
+    printable,
+)
 
 __all__ = [
     "GatedDocuments",
@@ -42,6 +65,11 @@ __all__ = [
 ]
 
 METADATA_KEY = "suffice"  # metadata key for the verdict on a document's set
+NOTE_TITLE = (
+    "Incomplete evidence"  # of the document that comes before documents that are not enough
+)
+MAX_NAMED = 5  # names in that document
+OnIncomplete = Literal["mark", "empty", "raise"]
 T = TypeVar("T")
 Documents = Sequence[Iterable[T]]  # for each query
 Search = Callable[[Sequence[str]], Documents[T]]
@@ -55,30 +83,13 @@ class GatedDocuments(Generic[T]):
     documents: list[T]
     verdict: Verdict
 
-    def passed(
-        self, *, hold_back: bool = True, min_familiarity: float = LOW_FAMILIARITY
-    ) -> list[T]:
-        """The documents if they are enough, else none.
-
-        All documents pass with `hold_back=False`, or if the familiarity is below `min_familiarity`.
-        """
-        enough = self.verdict.action is Action.ANSWER or not hold_back
-        return self.documents if enough or self.is_unfamiliar(min_familiarity) else []
-
-    def is_unfamiliar(self, min_familiarity: float = LOW_FAMILIARITY) -> bool:
-        """Whether the familiarity is too low to hold documents back; warns the first time."""
-        if self.verdict.familiarity >= min_familiarity:
-            return False
-        _warn_unfamiliar(self.verdict.unfamiliar)
-        return True
-
 
 class UnfamiliarWarning(UserWarning):
-    """The gate is not familiar with such questions or hits, so it holds no document back."""
+    """The gate is not familiar with such questions or hits, so all documents pass as they are."""
 
 
 class HeldBackWarning(UserWarning):
-    """A guard has held documents back, for the first time in this process."""
+    """A guard with `on_incomplete="empty"` has held documents back, for the first time."""
 
 
 class ShadowWarning(UserWarning):
@@ -97,23 +108,36 @@ def _warn_once(kind: type[Warning], message: str) -> None:
 def _warn_unfamiliar(sentences: Sequence[str]) -> None:
     _warn_once(
         UnfamiliarWarning,
-        "suffice is not familiar with such questions or hits, and holds no document back."
+        "suffice is not familiar with such questions or hits, and marks nothing as incomplete."
         f" {' '.join(sentences)} Label some of your own questions, then run"
         " `suffice adapt labels.jsonl --out gate`.",
     )
 
 
-def warn_held_back(found: GatedDocuments[Any]) -> None:
+def _warn_held_back(found: GatedDocuments[Any]) -> None:
     """Say once that an empty result is intended: it looks the same as an empty index."""
-    verdict = found.verdict
-    missing = f"; missing: {', '.join(verdict.missing[:3])}" if verdict.missing else ""
     if found.documents:
         _warn_once(
             HeldBackWarning,
-            f"suffice held back {len(found.documents)} documents: {verdict.action}, p_complete"
-            f" {verdict.p_complete:.2f}{missing}. To see what it would hold back before it does,"
-            " use act=False and log=FILE, then `suffice report --shadow FILE`.",
+            f"suffice held back {len(found.documents)} documents: {_in_short(found.verdict)}."
+            " To see what it would hold back before it does, use act=False and log=FILE, then"
+            " `suffice report --shadow FILE`.",
         )
+
+
+def _in_short(verdict: Verdict) -> str:
+    missing = f"; missing: {', '.join(verdict.missing[:MAX_NAMED])}" if verdict.missing else ""
+    return f"{verdict.action}, p_complete {verdict.p_complete:.2f}{missing}"
+
+
+def incomplete_note(verdict: Verdict) -> str:
+    """What a model that is given the documents should know: written for it, and for people."""
+    names = ", ".join(map(printable, verdict.missing[:MAX_NAMED]))
+    missing = f" Missing: {names}." if names else ""
+    return (
+        "The evidence is incomplete: the documents found do not seem to contain everything that the"
+        f" question needs.{missing} Say so, and do not guess what they do not state."
+    )
 
 
 @dataclass(frozen=True)
@@ -123,14 +147,14 @@ class Guard:
     gate: GateLike
     name: str  # of the framework, for the log
     budget: ExpansionBudget | None = None
-    hold_back: bool = True
+    on_incomplete: OnIncomplete = "mark"
     min_familiarity: float = LOW_FAMILIARITY
     act: bool = True
     log: VerdictLog | None = None
     sends_queries: bool = False  # on EXPAND, the pipeline gets queries and searches itself
 
     def __post_init__(self) -> None:
-        check_guard(self.hold_back, self.min_familiarity, self.act)
+        check_guard(self.budget, self.on_incomplete, self.min_familiarity, self.act)
 
     def check(self, question: str, search: Search[T], *, rounds_left: int = 1) -> GatedDocuments[T]:
         """Search, check and log. With `act=False`: one search, and no error of the gate."""
@@ -161,20 +185,45 @@ class Guard:
 
         return await _run_with_async_search(check, search)
 
-    def passed(self, found: GatedDocuments[T]) -> list[T]:
-        """The documents that pass; warns once if none do."""
+    def passed(
+        self,
+        found: GatedDocuments[T],
+        mark: Callable[[T, dict[str, Any]], T],
+        as_document: Callable[[str, dict[str, Any]], T],
+    ) -> list[T]:
+        """The documents that pass.
+
+        `mark` returns a document with this metadata added, `as_document` makes one from a text and
+        its metadata, both in the framework's form.
+        """
         if not self.act:
             return found.documents
-        passed = found.passed(hold_back=self.hold_back, min_familiarity=self.min_familiarity)
-        if not passed:
-            warn_held_back(found)
-        return passed
+        enough = self.passes(found.verdict)
+        if not enough and self.on_incomplete == "raise":
+            message = f"the evidence is incomplete: {_in_short(found.verdict)}"
+            raise IncompleteEvidenceError(message, verdict=found.verdict)
+        if not enough and self.on_incomplete == "empty":
+            _warn_held_back(found)
+            return []
+        about = {METADATA_KEY: verdict_metadata(found.verdict)}
+        marked = [mark(one, about) for one in found.documents]
+        note = {"title": NOTE_TITLE, **about}
+        return marked if enough else [as_document(incomplete_note(found.verdict), note), *marked]
+
+    def passes(self, verdict: Verdict) -> bool:
+        """Whether all documents pass as they are; warns the first time that it is only because the
+        gate is not familiar with such a list.
+        """
+        if verdict.action is Action.ANSWER or verdict.familiarity >= self.min_familiarity:
+            return verdict.action is Action.ANSWER
+        _warn_unfamiliar(verdict.unfamiliar)
+        return True
 
     def outcome(self, verdict: Verdict) -> Outcome:
         """What the guard does after this verdict, or would do if it acted."""
         outcome = guard_outcome(verdict, self.min_familiarity)
-        if outcome is Outcome.PASS or not self.hold_back:
-            return Outcome.PASS
+        if outcome is Outcome.PASS:
+            return outcome
         searches = self.budget is not None and not self.act  # otherwise it has searched already
         if searches or (self.sends_queries and verdict.action is Action.EXPAND):
             return Outcome.SEARCH
@@ -216,10 +265,8 @@ def open_log(log: Any, *, act: bool) -> VerdictLog | None:
     if log is None or isinstance(log, VerdictLog):
         return log
     if isinstance(log, Mapping):
-        try:
-            return VerdictLog(**log)
-        except TypeError as error:
-            raise InputError(f"log: {error}", hint="path, texts, max_bytes") from error
+        check_names(log, VerdictLog.__dataclass_fields__, "log")
+        return VerdictLog(**log)
     if not isinstance(log, str | Path):
         hint = "give the path of a file, or VerdictLog(path, texts=True)"
         raise InputError(f"log is a {type(log).__name__}", hint=hint)
@@ -251,12 +298,19 @@ def gate_path(gate: GateLike | Path | str | None) -> str | None:
     return None if gate is None else str(gate)
 
 
-def check_guard(hold_back: object, min_familiarity: object, act: object) -> None:
+def check_guard(
+    budget: object, on_incomplete: object, min_familiarity: object, act: object
+) -> None:
     """Refuse "no" for False, which would count as True, and a familiarity that no list can have."""
-    for name, value in (("hold_back", hold_back), ("act", act)):
-        if not isinstance(value, bool):
-            hint = "without quotes, in Python"
-            raise InputError(f"{name} is {value!r:.80}, expected True or False", hint=hint)
+    if not isinstance(budget, ExpansionBudget | None):
+        hint = "for example suffice.ExpansionBudget(rounds=3)"
+        raise InputError(f"budget is {budget!r:.80}, expected an ExpansionBudget", hint=hint)
+    if on_incomplete not in get_args(OnIncomplete):
+        hint = did_you_mean(str(on_incomplete), get_args(OnIncomplete))
+        raise InputError(f"on_incomplete is {on_incomplete!r:.80}", hint=hint)
+    if not isinstance(act, bool):
+        hint = "without quotes, in Python"
+        raise InputError(f"act is {act!r:.80}, expected True or False", hint=hint)
     number = isinstance(min_familiarity, int | float) and not isinstance(min_familiarity, bool)
     if not (number and 0 <= min_familiarity <= 1):  # type: ignore[operator]
         message = f"min_familiarity is {min_familiarity!r:.80}, expected a number from 0 to 1"
@@ -264,10 +318,19 @@ def check_guard(hold_back: object, min_familiarity: object, act: object) -> None
         raise InputError(message, hint=hint)
 
 
-def check_expansion(retriever: object, budget: ExpansionBudget | None) -> None:
+def check_expansion(retriever: object, budget: object, *, method: str) -> None:
     if (retriever is None) != (budget is None):
         message = "searching for what is missing needs a retriever and a budget"
         raise InputError(message, hint="give both, or neither")
+    if retriever is not None:
+        check_retriever(retriever, callable(getattr(retriever, method, None)), f"with .{method}()")
+
+
+def check_retriever(retriever: object, searches: bool, expected: str) -> None:
+    """InputError unless it `searches`: now, not at the first question."""
+    if not searches:
+        # The advice is part of the message, because pydantic's models show no hint.
+        raise InputError(f"the retriever is {retriever!r:.80}, expected one {expected}")
 
 
 def verdict_metadata(verdict: Verdict) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from suffice.errors import MissingExtraError
+from suffice.errors import MissingExtraError, known_arguments
 from suffice.integrations.common import load_gate
 from suffice.integrations.ragas_rows import question_and_hits
 from suffice.types import Action, Verdict
@@ -30,6 +30,7 @@ __all__ = ["EvidenceCompleteness"]
 class EvidenceCompleteness(BaseMetric):
     """`gate` is a Gate, the path of a saved one, or None for the shipped one."""
 
+    @known_arguments
     def __init__(
         self, threshold: float | None = None, gate: Any = None, *, include_reason: bool = True
     ) -> None:

@@ -1,4 +1,4 @@
-"""DSPy: a module around any retriever whose passages pass only if they are enough.
+"""DSPy: a module around any retriever that says whether its passages are enough.
 
     retrieve = GatedRetrieve(retriever)         in place of the retriever, in your __init__
     found = retrieve(question)                  a Prediction: passages, verdict, action, missing
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from suffice.answering.expand import ExpansionBudget
-from suffice.errors import MissingExtraError
+from suffice.errors import MissingExtraError, known_arguments
 from suffice.integrations import common
 from suffice.types import LOW_FAMILIARITY
 
@@ -32,31 +32,33 @@ Passages = list[dict[str, Any]]
 
 
 class GatedRetrieve(dspy.Module):
-    """The passages if the gate finds them enough, else an empty list; `missing` says what is
-    missing.
+    """The passages, marked if the gate does not find them enough; `missing` says what is missing.
 
-    `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`,
-    all passages pass, and only `action` shows the verdict. They also pass if the familiarity is
-    below `min_familiarity`; the gate then warns once. Verdicts go to `log`, a path or a VerdictLog.
-    With `act=False` (shadow mode), all passages pass, and nothing is searched again.
+    `gate` is a Gate, the path of a saved one, or None for the shipped one. If they are not enough,
+    `on_incomplete="mark"` puts a passage before them that says so, "empty" returns none, and
+    "raise" raises IncompleteEvidenceError. If the familiarity is below `min_familiarity`, they pass
+    as they are, and the gate warns once. Verdicts go to `log`, a path or a VerdictLog. With
+    `act=False` (shadow mode), all passages pass, and nothing is searched again.
     """
 
+    @known_arguments
     def __init__(
         self,
         retriever: Any,
         gate: Any = None,
         *,
         budget: ExpansionBudget | None = None,
-        hold_back: bool = True,
+        on_incomplete: common.OnIncomplete = "mark",
         min_familiarity: float = LOW_FAMILIARITY,
         act: bool = True,
         log: Any = None,
     ) -> None:
         super().__init__()
+        common.check_retriever(retriever, callable(retriever), "that can be called with a query")
         self.retriever, self.gate = retriever, common.load_gate(gate)
         opened = common.open_log(log, act=act)
         self.guard = common.Guard(
-            self.gate, "dspy", budget, hold_back, min_familiarity, act, opened
+            self.gate, "dspy", budget, on_incomplete, min_familiarity, act, opened
         )
 
     def forward(self, query: str) -> Any:
@@ -78,8 +80,11 @@ class GatedRetrieve(dspy.Module):
 
     def _prediction(self, found: common.GatedDocuments[Any]) -> Any:
         verdict = found.verdict
+        passed = self.guard.passed(
+            found, lambda one, about: one, lambda text, about: {"passage": text}
+        )
         return dspy.Prediction(
-            passages=[one["passage"] for one in self.guard.passed(found)],
+            passages=[one["passage"] for one in passed],
             verdict=verdict,
             action=str(verdict.action),
             missing=list(verdict.missing),

@@ -2,10 +2,10 @@
 
     pipeline.add_component("gate", CompletenessGate())
     pipeline.connect("retriever.documents", "gate.documents")       `query` is the pipeline's input
-    pipeline.connect("gate.answer", "prompt.documents")             runs only if they are enough
+    pipeline.connect("gate.answer", "prompt.documents")             marked if they are not enough
 
-`answer` has the documents, `expand` the queries for what is missing, `abstain` what was not found;
-only one of them is sent. `verdict` is always sent. Haystack loads pipeline files only from packages
+`answer` has the documents, `expand` the queries for what is missing, `abstain` what was not found.
+`verdict` is always sent. Haystack loads pipeline files only from packages
 that you name: `Pipeline.loads(text, allowed_modules=["suffice.integrations.haystack"])`. To start,
 use `act=False, log="shadow.jsonl"`: it sends all documents to `answer` and logs every verdict.
 """
@@ -15,10 +15,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
-from suffice.answering.expand import ExpansionBudget
-from suffice.errors import MissingExtraError
+from suffice.answering.budget import check_whole
+from suffice.answering.expand import ExpansionBudget, check_gate
+from suffice.errors import MissingExtraError, known_arguments
 from suffice.integrations import common
 from suffice.types import LOW_FAMILIARITY, Action
 
@@ -40,31 +42,41 @@ OUTPUTS = {
 
 @component
 class CompletenessGate:
-    """Sends documents to `answer` only if together they are enough.
+    """Sends documents to `answer`, marked if together they are not enough.
 
     `gate` is a Gate, the path of a saved one, or None for the shipped one. `rounds_left` is how
-    many searches the pipeline has left: with 0, nothing is sent to `expand`. The documents found
-    before an `expand` are sent to `held`. With a `retriever` and a `budget`, the component searches
-    itself. If the familiarity is below `min_familiarity`, it sends all documents to `answer`, with
-    the verdict in their `meta`, and warns once. Verdicts go to `log`, a path or a VerdictLog. With
-    `act=False` (shadow mode), the documents go to `answer` unchanged.
+    many searches the pipeline has left. If there is one and it is worth it, the queries are sent to
+    `expand` and the documents to `held`, and nothing to `answer`. With a `retriever` and a
+    `budget`, the component searches itself. If the documents are not enough in the end, what is
+    missing is sent to `abstain`; `on_incomplete="mark"` also sends them to `answer`, after one that
+    says so, "empty" does not, and "raise" raises IncompleteEvidenceError. If the familiarity is
+    below `min_familiarity`, all documents go to `answer` as they are, and the gate warns once.
+    Verdicts go to `log`, a path or a VerdictLog. With `act=False` (shadow mode), the documents go
+    to `answer` unchanged.
     """
 
+    @known_arguments
     def __init__(
         self,
         gate: Any = None,
         *,
-        rounds_left: int = 1,
+        rounds_left: int = 0,
         retriever: Any = None,
         budget: ExpansionBudget | None = None,
+        on_incomplete: common.OnIncomplete = "mark",
         min_familiarity: float = LOW_FAMILIARITY,
         act: bool = True,
         log: Any = None,
     ) -> None:
-        common.check_expansion(retriever, budget)
-        common.check_guard(True, min_familiarity, act)
-        common.open_log(log, act=act)  # now, so that mistakes fail early
+        # Now, so that mistakes fail early.
+        common.check_expansion(retriever, budget, method="run")
+        common.check_guard(budget, on_incomplete, min_familiarity, act)
+        check_whole(rounds_left=rounds_left)
+        common.open_log(log, act=act)
+        if not isinstance(gate, str | Path | None):
+            check_gate(gate)
         self.min_familiarity, self.act, self.log = min_familiarity, act, log
+        self.on_incomplete = on_incomplete
         self.gate, self.rounds_left = gate, rounds_left
         self.retriever, self.budget = retriever, budget
         self._loaded: common.Guard | None = None
@@ -81,6 +93,7 @@ class CompletenessGate:
                 common.load_gate(self.gate),
                 "haystack",
                 self.budget,
+                self.on_incomplete,
                 min_familiarity=self.min_familiarity,
                 act=self.act,
                 log=common.open_log(self.log, act=self.act),
@@ -122,6 +135,7 @@ class CompletenessGate:
         budget = None if self.budget is None else asdict(self.budget)
         parts = {"rounds_left": self.rounds_left, "retriever": self.retriever, "budget": budget}
         parts |= {"min_familiarity": self.min_familiarity, "act": self.act}
+        parts["on_incomplete"] = self.on_incomplete
         parts["log"] = common.log_json(self.log)
         return default_to_dict(self, gate=common.gate_path(self.gate), **parts)  # type: ignore[no-any-return]
 
@@ -133,18 +147,22 @@ class CompletenessGate:
         return default_from_dict(cls, {**data, "init_parameters": given})  # type: ignore[no-any-return]
 
     def _outputs(self, found: common.GatedDocuments[Document]) -> dict[str, Any]:
-        verdict = found.verdict
-        if not self.act:
-            return {"answer": found.documents, "verdict": verdict.as_json()}
-        if verdict.action is not Action.ANSWER and found.is_unfamiliar(self.min_familiarity):
-            mark = {common.METADATA_KEY: common.verdict_metadata(verdict)}
-            marked = [replace(one, meta={**one.meta, **mark}) for one in found.documents]
-            return {"answer": marked, "verdict": verdict.as_json()}
-        if verdict.action is Action.ABSTAIN:
-            common.warn_held_back(found)
-        by_action: dict[Action, dict[str, Any]] = {
-            Action.ANSWER: {"answer": found.documents},
-            Action.EXPAND: {"expand": list(verdict.next_queries), "held": found.documents},
-            Action.ABSTAIN: {"abstain": list(verdict.missing)},
-        }
-        return {**by_action[verdict.action], "verdict": verdict.as_json()}
+        guard, verdict = self._load(), found.verdict
+        sent: dict[str, Any] = {"verdict": verdict.as_json()}
+        passes = not self.act or guard.passes(verdict)
+        if not passes and verdict.action is Action.EXPAND:
+            return sent | {"expand": list(verdict.next_queries), "held": found.documents}
+        answer = guard.passed(found, _marked, _as_document)
+        if not passes:
+            sent["abstain"] = list(verdict.missing)
+        if passes or self.on_incomplete == "mark":
+            sent["answer"] = answer
+        return sent
+
+
+def _marked(document: Document, about: dict[str, Any]) -> Document:
+    return replace(document, meta={**document.meta, **about})
+
+
+def _as_document(text: str, about: dict[str, Any]) -> Document:
+    return Document(content=text, meta=about)

@@ -3,9 +3,10 @@
     retriever = GatedRetriever(retriever=retriever)        in place of your retriever
     found = retriever.with_verdict().invoke(question)      question, documents and verdict
 
-Documents that pass have the verdict in `metadata["suffice"]`. The inner retriever may be any
-Runnable from a question to a list of documents. With a budget, it also searches for what is
-missing. To start, use `act=False, log="shadow.jsonl"`: it changes nothing and logs every verdict.
+Documents have the verdict in `metadata["suffice"]`. If they are not enough, a short one comes first
+that says so: see `on_incomplete`. The inner retriever may be any Runnable from a question to a list
+of documents. With a budget, it also searches for what is missing. To start, use
+`act=False, log="shadow.jsonl"`: it changes nothing and logs every verdict.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from suffice.answering.expand import ExpansionBudget
-from suffice.errors import MissingExtraError
+from suffice.errors import MissingExtraError, check_names
 from suffice.integrations import common
 from suffice.types import LOW_FAMILIARITY
 
@@ -21,7 +22,7 @@ try:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-    from pydantic import Field, PrivateAttr
+    from pydantic import Field, PrivateAttr, SkipValidation, model_validator
 except ImportError as error:
     raise MissingExtraError("the gate for LangChain", extra="langchain") from error
 
@@ -29,30 +30,40 @@ __all__ = ["GatedRetriever"]
 
 
 class GatedRetriever(BaseRetriever):
-    """The documents of the retriever if the gate finds them enough, else an empty list.
+    """The documents of the retriever, marked if the gate does not find them enough.
 
-    `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`,
-    all documents pass, and only their metadata shows the verdict. They also pass if the familiarity
-    is below `min_familiarity`; the gate then warns once. Verdicts go to `log`, a path or a
-    VerdictLog. With `act=False` (shadow mode), the documents pass as the retriever returned them.
+    `gate` is a Gate, the path of a saved one, or None for the shipped one. If they are not enough,
+    `on_incomplete="mark"` puts a document before them that says so, "empty" returns none, and
+    "raise" raises IncompleteEvidenceError. If the familiarity is below `min_familiarity`, they pass
+    as they are, and the gate warns once. Verdicts go to `log`, a path or a VerdictLog. With
+    `act=False` (shadow mode), the documents pass as the retriever returned them.
     """
 
     retriever: Any = Field(description="A retriever, or a Runnable from a question to documents.")
     gate: Any = Field(default=None, repr=False)  # would fill a screen
-    budget: ExpansionBudget | None = None
-    hold_back: bool = True
+    budget: SkipValidation[ExpansionBudget | None] = None  # the guard checks them
+    on_incomplete: SkipValidation[common.OnIncomplete] = "mark"
     min_familiarity: float = LOW_FAMILIARITY
     act: bool = True
     log: Any = Field(default=None, repr=False)
     _guard: Any = PrivateAttr()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, given: Any) -> Any:
+        check_names(given, cls.model_fields, cls.__name__)
+        return given
+
     def model_post_init(self, context: Any) -> None:
         super().model_post_init(context)
+        hint = "from a question to documents; wrap a function: RunnableLambda(function)"
+        is_runnable = isinstance(self.retriever, Runnable)
+        common.check_retriever(self.retriever, is_runnable, f"that is a Runnable {hint}")
         self._guard = common.Guard(
             common.load_gate(self.gate),  # now, so that a wrong path fails early
             "langchain",
             self.budget,
-            self.hold_back,
+            self.on_incomplete,
             self.min_familiarity,
             self.act,
             common.open_log(self.log, act=self.act),
@@ -94,12 +105,16 @@ class GatedRetriever(BaseRetriever):
         return await self._guard.check_async(question, search)  # type: ignore[no-any-return]
 
     def _passed(self, found: common.GatedDocuments[Document]) -> list[Document]:
-        passed: list[Document] = self._guard.passed(found)
-        if not self.act:
-            return passed
-        mark = {common.METADATA_KEY: common.verdict_metadata(found.verdict)}
-        # Copies, because a store in memory returns its own documents.
-        return [one.model_copy(update={"metadata": {**one.metadata, **mark}}) for one in passed]
+        return self._guard.passed(found, _marked, _as_document)  # type: ignore[no-any-return]
+
+
+def _marked(document: Document, about: dict[str, Any]) -> Document:
+    """A copy, because a store in memory returns its own documents."""
+    return document.model_copy(update={"metadata": {**document.metadata, **about}})
+
+
+def _as_document(text: str, about: dict[str, Any]) -> Document:
+    return Document(page_content=text, metadata=about)
 
 
 def _as_dict(question: str, found: common.GatedDocuments[Document]) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""LlamaIndex: a node postprocessor that lets nodes pass only if together they are enough.
+"""LlamaIndex: a node postprocessor that says whether the nodes together are enough.
 
     engine = index.as_query_engine(node_postprocessors=[CompletenessGate()])
 
-Without nodes, the engine makes up no answer. Nodes that pass have the verdict in
-`metadata["suffice"]`, hidden from the language model and the embedder. With a retriever and a
-budget, the gate also searches for what is missing. To start, use `act=False, log="shadow.jsonl"`:
+Nodes have the verdict in `metadata["suffice"]`, hidden from the language model and the embedder. If
+they are not enough, a short one comes first that says so: see `on_incomplete`. With a retriever and
+a budget, the gate also searches for what is missing. To start, use `act=False, log="shadow.jsonl"`:
 it changes nothing and logs every verdict.
 """
 
@@ -15,14 +15,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from suffice.answering.expand import ExpansionBudget
-from suffice.errors import InputError, MissingExtraError
+from suffice.errors import InputError, MissingExtraError, check_names
 from suffice.integrations import common
 from suffice.types import LOW_FAMILIARITY, Verdict
 
 try:
     from llama_index.core.bridge.pydantic import Field, PrivateAttr, field_serializer
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import NodeWithScore, QueryBundle
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+    from pydantic import SkipValidation, model_validator
 except ImportError as error:
     raise MissingExtraError("the gate for LlamaIndex", extra="llama-index") from error
 
@@ -33,31 +34,39 @@ EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
 
 
 class CompletenessGate(BaseNodePostprocessor):
-    """The nodes if the gate finds them enough, else none. Put it after rerankers and cut-offs.
+    """The nodes, marked if the gate does not find them enough. Put it after rerankers and cut-offs.
 
-    `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`,
-    all nodes pass, and only their metadata shows the verdict. They also pass if the familiarity is
-    below `min_familiarity`; the gate then warns once. Verdicts go to `log`, a path or a VerdictLog.
-    With `act=False` (shadow mode), the nodes pass unchanged.
+    `gate` is a Gate, the path of a saved one, or None for the shipped one. If they are not enough,
+    `on_incomplete="mark"` puts a node before them that says so, "empty" returns none, so that the
+    engine makes up no answer, and "raise" raises IncompleteEvidenceError. If the familiarity is
+    below `min_familiarity`, they pass as they are, and the gate warns once. Verdicts go to `log`, a
+    path or a VerdictLog. With `act=False` (shadow mode), the nodes pass unchanged.
     """
 
     gate: Any = Field(default=None, repr=False)  # would fill a screen
     retriever: Any = Field(default=None, exclude=True)
-    budget: ExpansionBudget | None = Field(default=None, exclude=True)
-    hold_back: bool = True
+    # The guard checks the next two.
+    budget: SkipValidation[ExpansionBudget | None] = Field(default=None, exclude=True)
+    on_incomplete: SkipValidation[common.OnIncomplete] = "mark"
     min_familiarity: float = LOW_FAMILIARITY
     act: bool = True
     log: Any = Field(default=None, repr=False)
     _guard: Any = PrivateAttr()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, given: Any) -> Any:
+        check_names(given, cls.model_fields, cls.__name__)
+        return given
+
     def model_post_init(self, context: Any) -> None:
         super().model_post_init(context)
-        common.check_expansion(self.retriever, self.budget)
+        common.check_expansion(self.retriever, self.budget, method="retrieve")
         self._guard = common.Guard(
             common.load_gate(self.gate),  # now, so that a wrong path fails early
             "llama-index",
             self.budget,
-            self.hold_back,
+            self.on_incomplete,
             self.min_familiarity,
             self.act,
             common.open_log(self.log, act=self.act),
@@ -101,11 +110,7 @@ class CompletenessGate(BaseNodePostprocessor):
         return self._passed(await self._guard.check_async(question, search))
 
     def _passed(self, found: common.GatedDocuments[NodeWithScore]) -> Nodes:
-        passed: Nodes = self._guard.passed(found)
-        if not self.act:
-            return passed
-        mark = {common.METADATA_KEY: common.verdict_metadata(found.verdict)}
-        return [_marked(one, mark) for one in passed]
+        return self._guard.passed(found, _marked, _as_node)  # type: ignore[no-any-return]
 
 
 def _question(bundle: QueryBundle | None) -> str:
@@ -121,3 +126,7 @@ def _marked(found: NodeWithScore, mark: dict[str, Any]) -> NodeWithScore:
     hidden = {keys: [*getattr(node, keys), *mark] for keys in EXCLUDED}
     copy = node.model_copy(update={"metadata": {**node.metadata, **mark}, **hidden})
     return NodeWithScore(node=copy, score=found.score)
+
+
+def _as_node(text: str, about: dict[str, Any]) -> NodeWithScore:
+    return _marked(NodeWithScore(node=TextNode(text=text)), about)

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
 
-from suffice.answering.expand import Completion
-from suffice.errors import MissingExtraError, SufficeError
+from suffice.answering.expand import Completion, check_gate
+from suffice.errors import InputError, MissingExtraError, SufficeError, known_arguments
 from suffice.evaluation.verdict_log import VerdictLog
 from suffice.integrations.common import GatedDocuments, Guard
 from suffice.protocols import GateLike
@@ -22,8 +22,9 @@ from suffice.types import DocId, Document
 try:
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.tools import Tool
     from mcp.types import ToolAnnotations
-    from pydantic import BaseModel, Field
+    from pydantic import BaseModel, ConfigDict, Field
 except ImportError as error:
     raise MissingExtraError("the MCP server", extra="mcp") from error
 
@@ -41,6 +42,8 @@ INSTRUCTIONS = (
 
 class Passage(BaseModel):
     """One retrieved passage."""
+
+    model_config = ConfigDict(extra="forbid")
 
     text: str = Field(max_length=MAX_TEXT)
     title: str = Field(default="", max_length=MAX_QUESTION, description="The page's title, if any.")
@@ -68,6 +71,7 @@ class CompletingLibrary(Protocol):
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]: ...
 
 
+@known_arguments
 def create_server(
     gate: GateLike, library: CompletingLibrary | None = None, *, log: VerdictLog | None = None
 ) -> MCPServer:
@@ -75,12 +79,12 @@ def create_server(
 
     The verdicts of check_context also go to the `log`; the agent decides what to do with them.
     """
+    check_gate(gate)
+    if library is not None and not callable(getattr(library, "complete", None)):
+        hint = "suffice.Library.open(PATH)"
+        raise InputError(f"the library is {library!r:.80}, expected a suffice.Library", hint=hint)
     guard = Guard(gate, "mcp", act=False, log=log)
-    server = MCPServer("suffice", instructions=INSTRUCTIONS, log_level="WARNING")
-    hints = {"read_only_hint": True, "idempotent_hint": True, "open_world_hint": False}
-    read_only = ToolAnnotations(**hints)
 
-    @server.tool(annotations=read_only)
     def check_context(question: QuestionArg, passages: PassagesArg) -> dict[str, Any]:
         """Are these passages enough to answer the question? Says answer, expand or abstain, the
         probability, what is missing and what to search for next; the sentences that seem to be
@@ -92,16 +96,28 @@ def create_server(
             guard.write_log(question, GatedDocuments(hits, verdict))
             return verdict.as_json()
 
+    def complete_context(question: QuestionArg, k: LimitArg = 10) -> dict[str, Any]:
+        """Search the library until the passages are enough for the question, and return them with
+        the verdict."""
+        if library is None:
+            raise ToolError("there is no library")
+        with _tool_errors():
+            return _completion_json(library.complete(question, gate, k=k), library)
+
+    tools = [_strict_tool(check_context)]
     if library is not None:
+        tools.append(_strict_tool(complete_context))
+    return MCPServer("suffice", instructions=INSTRUCTIONS, log_level="WARNING", tools=tools)
 
-        @server.tool(annotations=read_only)
-        def complete_context(question: QuestionArg, k: LimitArg = 10) -> dict[str, Any]:
-            """Search the library until the passages are enough for the question, and return them
-            with the verdict."""
-            with _tool_errors():
-                return _completion_json(library.complete(question, gate, k=k), library)
 
-    return server
+def _strict_tool(function: Callable[..., Any]) -> Tool:
+    """A tool that refuses arguments that it does not know; the package ignores them by default."""
+    hints = {"read_only_hint": True, "idempotent_hint": True, "open_world_hint": False}
+    tool = Tool.from_function(function, annotations=ToolAnnotations(**hints))
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    return tool.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})
 
 
 def _completion_json(completion: Completion, library: CompletingLibrary) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from suffice.answering.expand import gate_for_expansion
-from suffice.errors import MissingExtraError
+from suffice.answering.expand import check_gate, gate_for_expansion
+from suffice.errors import MissingExtraError, known_arguments
 from suffice.gate.hits import normalize_hits
 from suffice.protocols import GateLike
 from suffice.types import Hit, Verdict
@@ -109,7 +109,9 @@ class TracedGate:
     Verdicts without explanation are steps of a search, often hundreds, and are not recorded.
     """
 
+    @known_arguments
     def __init__(self, gate: GateLike, *, texts: bool = False, tracer: Any = None) -> None:
+        check_gate(gate)
         self.gate, self.texts = gate, texts
         self._tracer = tracer or _tracer()
 

@@ -17,6 +17,7 @@ from fastapi.routing import APIRoute
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 
+from suffice.errors import check_names
 from suffice.service.keys import LABEL, READ, WRITE
 from suffice.service.responses import JSON, ApiError, get_context
 
@@ -38,6 +39,8 @@ class PublicRoute(APIRoute):
 
         async def handle_checked(request: Request) -> Response:
             _authorize(request, self.scope)
+            query = self.dependant.query_params
+            check_names(request.query_params, [one.alias for one in query], self.path)
             if self.body_field is not None:
                 _require_media_type(request, (JSON,))
             return await handle(_LimitedRequest(request.scope, request.receive))

@@ -19,7 +19,7 @@ from functools import cache
 from math import isfinite
 from typing import Any, Literal, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from suffice.errors import InputError
+from suffice.errors import InputError, did_you_mean
 from suffice.storage.records import SKIP_HINT, Record
 
 T = TypeVar("T")
@@ -136,9 +136,11 @@ def dataclass_from_json(kind: type[T], value: Any, place: str = "") -> T:
     if not isinstance(value, Mapping):
         raise ValueError(f"{place or kind.__name__} is {_shorten(value)}, expected an object")
     hints, required = _field_types(kind)  # type: ignore[arg-type]
-    if odd := sorted((required - value.keys()) | (value.keys() - hints.keys())):
-        problem = "missing" if odd[0] in hints else "not known"
-        raise ValueError(f"{place or kind.__name__}: {odd[0]!r} is {problem}")
+    if unknown := sorted(value.keys() - hints.keys()):
+        nearest = did_you_mean(unknown[0], hints)
+        raise ValueError(f"{place or kind.__name__}: {unknown[0]!r} is not known ({nearest})")
+    if missing := sorted(required - value.keys()):
+        raise ValueError(f"{place or kind.__name__}: {missing[0]!r} is missing")
     return kind(
         **{
             name: _value(hints[name], one, f"{place}.{name}".strip("."))
