@@ -26,11 +26,11 @@ def is_test(path: Path) -> bool:
 @pytest.mark.parametrize(
     ("what", "places", "suffix", "count", "tests", "most"),
     [
-        ("installed lines", ("src",), ".py", lines, False, 39_306),
+        ("installed lines", ("src",), ".py", lines, False, 39_507),
         ("lines of packages", ("packages",), ".py", lines, False, 12_819),
         ("lines of research", ("research",), ".py", lines, False, 30_024),
-        ("lines of tests", ("tests", "packages", "research"), ".py", lines, True, 40_302),
-        ("words of docs", ("docs", "README.md", "CONTRIBUTING.md"), ".md", words, False, 65_134),
+        ("lines of tests", ("tests", "packages", "research"), ".py", lines, True, 40_348),
+        ("words of docs", ("docs", "README.md", "CONTRIBUTING.md"), ".md", words, False, 65_332),
     ],
 )
 def test_nothing_grows(
