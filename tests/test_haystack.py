@@ -162,4 +162,4 @@ def test_a_pipeline_goes_to_a_file_and_comes_back(gate: Gate, tmp_path: Path) ->
     with pytest.raises(InputError, match="a retriever and a budget"):
         CompletenessGate(gate, budget=ExpansionBudget())
     with pytest.raises(InputError, match="did you mean 'rounds_left'"):
-        CompletenessGate(gate, **{"round_left": 1})
+        CompletenessGate(gate, round_left=1)  # type: ignore[call-arg]
