@@ -203,26 +203,3 @@ def test_a_gate_is_fitted_from_examples_and_then_evaluated(tmp_path: Path) -> No
     )
     assert (found["n"], found["gate"]) == (60, str(tmp_path / "gate"))
     assert (tmp_path / "run.json").is_file()
-
-
-def test_a_gate_is_fitted_from_a_data_set_and_its_corpus(tmp_path: Path) -> None:
-    from suffice_research.controlled import controlled_collection
-
-    data = controlled_collection(documents=200)
-    documents = [
-        {"doc_id": one.doc_id, "title": one.title, "text": one.text} for one in data.documents()
-    ]
-    questions = [
-        {"question": one.question.text, "gold": sorted(one.gold.doc_ids)}
-        for one in data.questions()
-    ]
-    for name, records in (("documents.jsonl", documents), ("examples.jsonl", questions[:150])):
-        write_lines(tmp_path / name, records)
-    made = suffice(
-        "fit", "--dataset", "jsonl", "--path", tmp_path, "--retriever", "bm25", "--k", 5, "--out", tmp_path / "gate",
-        "--policy", "risk", "--alpha", 0.2, "--preset", "fast",
-    )  # fmt: skip
-    assert made.exit_code == 0, made.output
-    assert "gate for 150 questions with 5 hits" in made.stdout
-    never = "Never answers" in made.stdout  # then it is no use to check with it
-    assert ("next: label at least" if never else "next: suffice check") in made.stderr

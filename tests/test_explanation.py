@@ -187,14 +187,6 @@ def test_only_what_moved_the_verdict_is_a_reason_strongest_first_and_the_start_l
     assert reason_words(-2.0, 0.1, -3.0, cov_any=1.0, s_mean=0.5) == [scores, start]
 
 
-def test_a_low_verdict_shows_what_pulled_it_down() -> None:
-    occlusion = small_gate()._occlusion
-    strong, weak = [3.0, 3.0, 3.0, 3.0], len(occlusion.families) - 3
-    effects = np.array([*strong, *[-13.0 / weak] * weak])  # every weak one below each strong one
-    reasons = occlusion.rank_reasons(effects, occlusion.usual, Action.ABSTAIN)
-    assert [one.sign for one in reasons] == ["+", "+", "-", "+"]
-
-
 def test_an_answer_below_one_half_shows_what_speaks_for_it() -> None:
     occlusion = small_gate()._occlusion
     strong, weak = [-0.5, -2.0, -2.0, -2.0], len(occlusion.families) - 3
@@ -239,17 +231,6 @@ def test_without_a_reader_no_number_of_needed_documents_is_told() -> None:
     words = [one.words for verdict in verdicts for one in verdict.reasons]
     assert any("of the hits look like evidence" in one for one in words)
     assert not [one for one in words if "need" in one]
-
-
-def test_every_family_of_a_gate_can_speak() -> None:
-    occlusion = small_gate()._occlusion
-    for at, family in enumerate(occlusion.families):
-        effects = np.zeros(1 + len(occlusion.families))
-        effects[1 + at] = 1.0
-        reason, _ = occlusion.rank_reasons(effects, occlusion.usual, Action.ANSWER)
-        assert reason.feature == family
-        assert "usually" not in reason.words
-    assert {one.family for one in small_gate().model.features} <= set(occlusion.families)
 
 
 # ---- printing

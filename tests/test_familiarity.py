@@ -195,19 +195,6 @@ def test_two_kinds_of_training_questions_leave_what_is_between_them_unfamiliar()
     assert profile == FormProfile.fit(table, np.arange(800) % 5, seed=0)
 
 
-def test_a_fifth_of_the_training_questions_are_as_far_off_as_the_last_fifth() -> None:
-    table = np.random.default_rng(1).normal(size=(500, len(COLUMNS)))
-    new = np.random.default_rng(2).normal(size=(500, len(COLUMNS)))
-    profile = FormProfile.fit(table, np.arange(500) % 5, seed=0)
-    values = np.interp(profile._space.distances(new), *profile._shares, right=0.0)
-    assert abs((values < 0.2).mean() - 0.2) < 0.06
-
-
-def test_a_profile_of_one_question_is_a_profile() -> None:
-    one = FormProfile.fit(np.zeros((1, len(COLUMNS))), np.zeros(1, dtype=int), seed=0)
-    assert one.distances[-1] == 0
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

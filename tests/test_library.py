@@ -6,12 +6,11 @@ import errno
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.commands import suffice
 
@@ -19,7 +18,6 @@ from suffice import ask
 from suffice.errors import EngineError, InputError, NotReadyError
 from suffice.gate.gate import Gate
 from suffice.library import Library
-from suffice.registry import ENCODERS
 from suffice.testing import VILLAGE
 from suffice.types import Condition, Document, Filter
 
@@ -188,22 +186,6 @@ def test_damaged_links_are_found_again(plain: Path) -> None:
     (folder / "targets.npy").write_bytes(b"rubbish")
     with Library.open(plain) as lib:
         assert lib.links().ids == tuple(one.doc_id for one in VILLAGE)
-
-
-def test_an_encoder_of_a_plug_in_is_found_by_name(tmp_path: Path) -> None:
-    class Lengths:
-        name, dimension = "lengths", 2
-
-        def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-            return np.array(
-                [[1.0, 0.0] if len(text) % 2 else [0.0, 1.0] for text in texts], np.float32
-            ).reshape(-1, 2)
-
-    ENCODERS.add("lengths", Lengths)
-    with Library.build(
-        tmp_path / "lib", [Document("odd", "abc"), Document("even", "ab")], encoder="lengths"
-    ) as lib:
-        assert lib.search("wxyz", retriever="dense", k=1)[0].doc_id == "even"
 
 
 def test_paths_that_are_no_library_are_refused(tmp_path: Path) -> None:

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from tests.corpora import documents
@@ -185,31 +182,3 @@ def test_a_document_says_what_it_carries(vocabulary: Vocabulary) -> None:
         "date: 2023-10-01 to 2023-10-31",
     )
     assert matching_metadata(mentions, NEWSROOM[-1]) == ()
-
-
-def test_real_questions_name_their_sources(data_folder: Path) -> None:
-    """MultiHop-RAG: whatever source we find is one of the evidence, and whatever of the evidence is
-    written out is found.
-    """
-    folder = data_folder / "multihop_rag"
-    articles = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-    records = json.loads((folder / "MultiHopRAG.json").read_text(encoding="utf-8"))
-    vocabulary = Vocabulary({"source": [one["source"] for one in articles if one["source"]]})
-    known = set(vocabulary.values["source"])
-    right = wrong = written = missed = 0
-    for one, mentions in zip(records, vocabulary.mentions([one["query"] for one in records])):
-        gold = {evidence["source"] for evidence in one["evidence_list"]}
-        if not gold or None in gold:
-            continue
-        heads = {source.split(" - ")[0] for source in gold}
-        found = {source.split(" - ")[0] for source in mentions.sources}
-        right, wrong = right + len(found & heads), wrong + len(found - heads)
-        spelled = {
-            source for source in gold & known if source.casefold() in one["query"].casefold()
-        }
-        written, missed = (
-            written + len(spelled),
-            missed + len(spelled - {*mentions.sources, *mentions.excluded}),
-        )
-    assert wrong / (right + wrong) < 0.01
-    assert missed / written < 0.01

@@ -24,7 +24,6 @@ from suffice.errors import DataError, InputError, ModelError
 from suffice.evaluation.gate_evaluation import count_seen
 from suffice.types import FoundAnswer, Hit, Question
 from suffice_research.answer_systems import (
-    AlwaysComplete,
     AnswerSetup,
     OutcomeFile,
     all_systems,
@@ -75,18 +74,6 @@ def test_the_loop_walks_where_one_look_does_not_reach(run: AnswerRun) -> None:
     assert run.figure("ask", "complete").value == 1.0
     assert run.figure("single passage", "documents").value == 1.0
     assert run.above("ask", "single passage", "token_f1").value > 0  # type: ignore[operator]
-
-
-def test_interleaving_looks_for_each_sentence_that_it_read(
-    village: Dataset, bench: AnswerSetup
-) -> None:
-    examples = draw_questions(village)
-    gates = [AlwaysComplete()] * len(examples)  # no reader: the shipped one reads
-    found = run_systems(examples, bench, gates, systems=["interleaved"])["interleaved"]
-    assert sum(one.cost.rounds for one in found) > 0
-    for one in found:
-        assert one.held is not None
-        assert len(set(one.held)) == len(one.held) <= 10
 
 
 def test_what_was_not_said_is_still_known(village: Dataset, bench: AnswerSetup) -> None:

@@ -28,11 +28,8 @@ from suffice_research.bridge_quality import (
     PairTokenizer,
     QualityBridgeRetriever,
     SetScorer,
-    quality_rows,
     read_count,
-    shortlist,
 )
-from suffice_research.next_hop import AHEAD
 from suffice_research.training.scorer_data import ScorerQuestion, training_states
 
 QUESTION = "Who is the mother of the director of the film Polish-Russian War?"
@@ -190,17 +187,6 @@ def test_fewer_are_read_the_more_is_held_unless_every_round_is_to_read_as_many()
                 scorer=Prefers("Oder"),
                 again=wrong,
             )
-
-
-def test_rows_tell_how_far_a_candidate_is_behind_the_best_that_is_free() -> None:
-    ahead = np.array([[0, 0, 0], [1, 1, 1], [0.5, 0.25, 1]], np.float32)
-    features = np.zeros((3, len(QUALITY_FEATURES) - 4 - len(AHEAD)), np.float32)
-    alone, now = np.array([[5.0, 2.0, UNREAD], [4.0, 3.0, UNREAD]])
-    rows = quality_rows(features, alone, now, ahead, held=[0])
-    assert rows[1, -7:].tolist() == [2.0, 3.0, 0.0, 0.0, 1.0, 1.0, 1.0]
-    assert rows[2, -7:].tolist() == [UNREAD, UNREAD, -UNREAD, -UNREAD, 0.5, 0.25, 1.0]
-    assert [one.name for one in QUALITY_FEATURES[-3:]] == list(AHEAD)
-    assert shortlist(np.array([-1.0, 0.2, 0.9]), 2) == [2, 1]
 
 
 class Towards:

@@ -5,7 +5,6 @@ apart.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.retrieval.bridge import BridgeRetriever, TreeRanker, WeightedRanker
+from suffice.retrieval.bridge import BridgeRetriever, WeightedRanker
 from suffice.retrieval.builtin import bridge
 from suffice.retrieval.candidate_pool import FEATURES
 from suffice.retrieval.corpus import searchable_text
@@ -23,7 +22,6 @@ from suffice.types import Document, Question
 from suffice_research.training import bridge_training
 from suffice_research.training.bridge_training import (
     FOLDS,
-    LEVELS,
     BridgeQuestions,
     bridge_questions,
     candidate_states,
@@ -31,7 +29,6 @@ from suffice_research.training.bridge_training import (
     fit_ranker,
     fitted_path_states,
     path_folds,
-    round_to_levels,
 )
 
 SMALL = {
@@ -170,23 +167,3 @@ def test_a_question_stays_in_its_fold(training: BridgeQuestions) -> None:
         == folds[::-1].tolist()
     )
     assert set(folds.tolist()) <= set(range(5))
-
-
-def test_a_users_own_ranker_is_saved_and_used(training: BridgeQuestions, tmp_path: Path) -> None:
-    fit_ranker([candidate_states(training)], trees=SMALL).save(
-        tmp_path / "mine", card={"data": "mine"}
-    )
-    mine = training.bridge.with_ranker(TreeRanker.load(tmp_path / "mine"))
-    (hits,) = mine.search(["When was the director of Tide of Harbour3 born?"], k=2)
-    assert {hit.doc_id for hit in hits} == {"film3", "person3"}
-
-
-def test_a_column_is_rounded_to_few_of_its_own_values() -> None:
-    many = np.random.default_rng(0).random(5000).astype(np.float32)
-    rows = np.column_stack([many, many > 0.9, np.zeros(5000)]).astype(np.float32)
-    rounded = round_to_levels(rows)
-    assert len(np.unique(rounded[:, 0])) <= LEVELS
-    assert np.isin(rounded[:, 0], many).all()
-    assert np.abs(rounded[:, 0] - many).max() < 2 / LEVELS
-    assert (rounded[:, 1:] == rows[:, 1:]).all()  # few values stay as they are
-    assert (np.diff(rounded[np.argsort(many), 0]) >= 0).all()

@@ -21,8 +21,8 @@ from suffice_research.frames.prediction import (
     importances,
     paper_rows,
 )
-from suffice_research.frames.published import SEED, TABLE_6, TABLE_7, TABLE_8, TABLE_9, TABLE_10
-from suffice_research.frames.retrieval import HYBRID, SearchResults, search
+from suffice_research.frames.published import SEED, TABLE_8, TABLE_9, TABLE_10
+from suffice_research.frames.retrieval import SearchResults, search
 from suffice_research.frames.tables import SETTINGS
 from suffice_research.published_cells import WithPublished
 from suffice_research.study import Study
@@ -85,33 +85,6 @@ def test_the_boosted_trees_look_at_multiple_constraints_and_the_gap_first(
 ) -> None:
     found = [one.feature for one in importances(searched, folds)]
     assert found[:3] == list(TABLE_10.figures)[:3]
-
-
-def test_coverage_falls_with_the_number_of_articles(searched: SearchResults) -> None:
-    judged = searched.judged[HYBRID]
-    found = [
-        score(judged.rows(members), "coverage@10") or 0.0 for members in searched.bins.values()
-    ]
-    assert found == sorted(found, reverse=True)
-    assert found == pytest.approx(
-        [row["coverage@10"] for row in TABLE_6.figures.values()], abs=0.02
-    )
-
-
-def test_numerical_questions_are_the_easiest_and_multiple_constraints_the_hardest(
-    searched: SearchResults,
-) -> None:
-    judged = searched.judged[HYBRID]
-    for metric in ("coverage@10", "strict@10"):
-        found = {
-            label: score(judged.rows(members), metric) or 0.0
-            for label, members in searched.reasoning.items()
-        }
-        assert max(found, key=found.__getitem__) == "Numerical reasoning"
-        assert min(found, key=found.__getitem__) == "Multiple constraints"
-        assert found == pytest.approx(
-            {label: row[metric] for label, row in TABLE_7.figures.items()}, abs=0.012
-        )
 
 
 def test_copies_of_a_question_share_a_fold() -> None:

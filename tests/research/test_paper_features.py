@@ -8,8 +8,6 @@ from datetime import date
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from suffice.errors import InputError
 from suffice.types import Document, Evidence, Hit, Question
@@ -177,19 +175,3 @@ def test_the_gold_hop_count_is_not_there_for_the_asking() -> None:
 def test_odd_evidence_gives_finite_rows(evidence: Evidence) -> None:
     assert np.isfinite(magaf_features([evidence])).all()
     assert np.isfinite(frames_features([evidence])).all()
-
-
-@given(st.lists(st.lists(st.floats(0, 30, width=32), max_size=12), min_size=1, max_size=5))
-def test_a_row_does_not_depend_on_its_neighbours(lists: list[list[float]]) -> None:
-    several = [
-        evidence_of(
-            "Is Acme in The Verge?",
-            [news(f"{at}-{i}", "The Verge", "Acme", 1 + i) for i in range(len(scores))],
-            sorted(scores)[::-1],
-        )
-        for at, scores in enumerate(lists)
-    ]
-    for features in (magaf_features, frames_features):
-        together = features(several)
-        for row, one in zip(together, several):
-            np.testing.assert_allclose(features([one])[0], row, rtol=1e-5, atol=1e-6)

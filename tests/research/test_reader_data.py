@@ -10,7 +10,7 @@ import pytest
 from tests.research.test_cases import area_under_curve
 
 from suffice_research.training.cases import EVERYDAY, PARTS, everyday_cases
-from suffice_research.training.reader_data import main, names_of, pack, question_forms
+from suffice_research.training.reader_data import main, pack, question_forms
 from suffice_research.training.reader_lists import (
     BLOCK,
     SPAN,
@@ -196,12 +196,6 @@ def test_an_answer_may_be_a_title_where_titles_are_shown(tokenizer, tmp_path):
         first, last = batch.spans[at].tolist()
         assert tokenizer.decode(batch.ids[at, first : last + 1].tolist()) == "logtail"
         assert (batch.spans[:, 0] >= 0).sum() == 1
-
-
-def test_words_that_are_written_large_inside_sentences_are_names():
-    texts = ["The mayor of Bath met Ann. May I?", "A bath, and Ann ran.", "In Bath, Ann may rest."]
-    found = names_of([*texts * 4, "They saw Ann, and Ann saw Tom."])
-    assert found == {"ann"}
 
 
 def test_numbers_and_days_change_places_and_no_two_become_one(packed):

@@ -22,16 +22,12 @@ from tests.research.test_bridge_quality import (
 
 from suffice.retrieval.name_links import name_links
 from suffice_research.bridge_quality import (
-    SHIPPED_MODEL,
     PairTokenizer,
     QualityBridgeRetriever,
     TokenPair,
 )
 from suffice_research.training.scorer_data import (
     ScorerQuestion,
-    joined_states,
-    pack_states,
-    training_states,
 )
 from suffice_research.training.scorer_search import (
     FOLDS,
@@ -118,36 +114,6 @@ def test_questions_with_the_same_text_are_in_one_fold() -> None:
     fold = folds([ScorerQuestion("hotpotqa", text, (), False) for text in texts])
     assert fold[:10].tolist() == fold[10:].tolist()
     assert np.bincount(fold).tolist() == [4, 4, 4, 4, 4]
-
-
-@pytest.fixture(scope="module")
-def layout() -> PairTokenizer:
-    from tokenizers import Tokenizer
-
-    return PairTokenizer(Tokenizer.from_file(str(SHIPPED_MODEL / "tokenizer.json")))
-
-
-def test_packed_states_give_back_their_pairs(layout: PairTokenizer) -> None:
-    questions = [
-        ScorerQuestion(
-            "musique", f"Which river is {at}?", (RIVER,), True, (RIVER, "A\nb.", "C\nd.")
-        )
-        for at in range(3)
-    ]
-    states = training_states(questions, rounds=2, seed=0)
-    texts = [one.text for one in questions]
-    packed = joined_states(
-        [pack_states(texts, states[:5], layout), pack_states(texts, states[5:], layout)]
-    ).of(np.array([1, 4, 7]))
-    assert packed.question.tolist() == [states[at].question for at in (1, 4, 7)]
-    (last,) = packed.table(np.array([2]))
-    ends = np.cumsum(packed.lengths.astype(int))
-    one = states[7]
-    pairs = layout.pairs(texts[one.question], one.held, one.candidates)
-    for at, pair, needed in zip(last.tolist(), pairs, one.needed, strict=True):
-        assert packed.ids[ends[at] - packed.lengths[at] : ends[at]].tolist() == list(pair.ids)
-        assert packed.seconds[at] == pair.second
-        assert packed.needed[at] == needed
 
 
 # ---- searching

@@ -20,7 +20,7 @@ from suffice_grade.clarity import (
 )
 from suffice_grade.fact_questions import Facts, write_yes_no_questions
 from suffice_grade.knowledge_graph import build_graph
-from suffice_grade.relation_words import confirm, words_of
+from suffice_grade.relation_words import words_of
 from suffice_grade.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
 from suffice_grade.validation import RuleJudge
 
@@ -140,17 +140,6 @@ def test_no_is_only_asked_with_a_value_of_the_same_table() -> None:
     )
     assert {one.answer for one in made} == {"yes", "no"}
     assert not any(one.text.endswith(" 9?") for one in made if one.answer == "no")
-
-
-def test_a_value_follows_its_property_and_a_count_its_verb() -> None:
-    assert confirm(row("Kestrel", "default port", "8080", "amount"), "Kestrel", "8080") == (
-        "Is the default port of Kestrel 8080?"
-    )
-    assert confirm(row("a.jsonl", "cases", "12", "amount"), "a.jsonl", "12") == (
-        "Does a.jsonl have 12 cases?"
-    )
-    partner = fact("Stufish", "partner", "Ric Lipson", "partner")
-    assert confirm(partner, "Stufish", "Ric Lipson") == "Is Ric Lipson a partner of Stufish?"
 
 
 def test_a_command_is_called_one_and_what_it_is_for_is_asked() -> None:

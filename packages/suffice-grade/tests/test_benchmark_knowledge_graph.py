@@ -117,29 +117,6 @@ def test_only_says_what_has_no_rival() -> None:
     }
 
 
-def test_a_short_name_gets_nothing_of_a_namesake_of_another_time() -> None:
-    pages = PageIndex(
-        parse_pages(
-            [
-                Document("h", "Henry Vik (1686 – 1757) was a peer.", title="Henry Vik"),
-                Document("m", "Mary Berg, Countess of Moss (1749 – 1800) was an heiress. She sang.",
-                         title="Mary Berg, Countess of Moss"),
-            ]
-        ).values()
-    )  # fmt: skip
-    full, claims = "Mary Berg, Countess of Moss", {"h#0": (0,), "h#1": (0,), "m#0": (0,)}
-    triples = merge_equivalent_names(
-        [
-            Triple("Henry Vik", "birth date", "1686", "h", "h#0"),
-            Triple("Henry Vik", "mother", "Mary Berg", "h", "h#1"),
-            Triple(full, "birth date", "1749", "m", "m#0"),
-        ],
-        [Equivalence((full, "Mary Berg"), always=False, cluster=0)],
-        claims,
-    )
-    assert build_graph(triples, pages).only("Mary Berg") == {}
-
-
 def test_paths_are_shortest_acyclic_and_one_for_a_pair() -> None:
     chain = [triple(a, "father", b, f"doc {a}") for a, b in ("AB", "BC", "CD", "DA")]
     paths = shortest_paths(KnowledgeGraph([*chain, triple("A", "sibling", "C", "doc other")]))
@@ -175,19 +152,6 @@ def test_the_page_of_the_subject_is_preferred_to_another_with_the_same_fact() ->
     assert KnowledgeGraph(edges).only("Ohio")["country"].doc_id == "zoo"
     graph = KnowledgeGraph(edges, {"ohio": "Ohio", "zoo": "The zoo"})
     assert graph.only("Ohio")["country"].doc_id == "ohio"
-
-
-def test_rare_open_chains_take_no_more_than_their_turn() -> None:
-    known = [triple(f"A{at}", "father", f"B{at}", f"a{at}") for at in range(6)]
-    known += [triple(f"B{at}", "birth date", f"19{at:02}", f"b{at}") for at in range(6)]
-    rare = [
-        replace(triple(f"B{at}", f"sells {at}", "wax", f"b{at}"), phrase="x") for at in range(6)
-    ]
-    paths = shortest_paths(KnowledgeGraph([*known, *rare]))
-    chosen = sample_paths(paths, 6)
-    assert sum(path.triples[-1].relation == "birth date" for path in chosen) == 3
-    can = lambda path: not path.triples[-1].phrase  # noqa: E731
-    assert len(sample_paths(paths, 6, can_write=can)) == 6
 
 
 def test_a_son_in_open_words_may_have_brothers() -> None:

@@ -19,7 +19,6 @@ from suffice_grade.knowledge_graph import (
 from suffice_grade.stage_protocols import (
     Claim,
     GeneratedQuestion,
-    ReasoningPath,
     Triple,
 )
 from suffice_grade.triples import RuleTriples
@@ -76,16 +75,6 @@ def test_five_facts_need_five_documents(place: Village) -> None:
     assert (made.hops, len(set(made.doc_ids))) == (5, 5)
     assert made.text.count("father") == 3
     assert place.why(made) == ""
-
-
-def test_a_relation_in_a_model_s_words_is_left_to_the_model(place: Village) -> None:
-    path = ReasoningPath(
-        (
-            Triple("A", "was once seen with", "B", "a", "a#0"),
-            Triple("B", "birth date", "1900", "b", "b#0"),
-        )
-    )
-    assert RuleQuestions(place.wording).write([path], []) == [None]
 
 
 def test_comparisons_say_who_is_first_and_need_both(place: Village) -> None:

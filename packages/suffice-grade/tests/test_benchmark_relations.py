@@ -223,12 +223,6 @@ PLACES = (
 )
 
 
-def test_other_documents_and_the_title_say_what_a_page_is_about() -> None:
-    known = parse_pages([*PLACES, page("France", "Wine is made there. It rains.")])
-    assert (known["Ohio"].kind, known["Ohio"].noun) == ("place", "state")
-    assert (known["Roses (1990 film)"].kind, known["France"].noun) == ("film", "country")
-
-
 def test_a_capital_leads_both_ways_and_a_former_one_does_not() -> None:
     pages = PageIndex(parse_pages(PLACES).values(), PLACES)
     graph = build_graph(read(*PLACES), pages)
@@ -275,15 +269,6 @@ def test_chains_end_at_what_any_document_dates_of_a_page() -> None:
     told = [one.text for one in made if one.answer == "film director"]
     assert [("Al Barr" in one, "Roses" in one) for one in told] == [(True, False)]
     assert not any("located located" in one for one in asked)
-
-
-def test_a_name_with_a_number_and_a_place_is_the_same_in_every_cluster() -> None:
-    walter = page("Walter IV, Count of Brienne", "Walter IV (1205–1246) was a knight.")
-    pages = PageIndex(parse_pages([walter]).values(), [walter])
-    fact = Triple("John of Brienne", "father", "Walter IV of Brienne", "a", "a#0")
-    (equal,) = RuleEquivalences(pages).equivalences(0, [fact], [])
-    assert equal.always
-    assert set(equal.names) == {"Walter IV, Count of Brienne", "Walter IV of Brienne"}
 
 
 def test_a_table_is_asked_how_many_and_not_what_points_to_the_row_above() -> None:

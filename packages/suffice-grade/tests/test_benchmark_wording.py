@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import date
-from pathlib import Path
-
 import pytest
 
-from suffice.storage import BadRecords, read_json_records
 from suffice.types import Document
 from suffice_grade.chain_questions import Wording
 from suffice_grade.claims import PageIndex, RuleClaims, parse_pages
 from suffice_grade.fact_questions import Facts, write_fact_comparisons
 from suffice_grade.knowledge_graph import build_graph
 from suffice_grade.open_relations import OpenMatch, open_relations
-from suffice_grade.pipeline import BenchmarkSettings, build_benchmark
-from suffice_grade.relation_words import ask_option, confirm, with_article, words_of
+from suffice_grade.relation_words import with_article, words_of
 from suffice_grade.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
 from suffice_grade.terms import collect_terms
 from suffice_grade.triples import RuleTriples
@@ -118,22 +113,6 @@ def test_what_nobody_would_ask_is_not_asked(triple: Triple) -> None:
     assert not words_of(triple, NO_PAGES).ask
 
 
-def test_a_co_founder_is_one_of_several_and_a_deputy_is_a_person() -> None:
-    founder = fact("Night School", "co-founder", "Mira Holt", "co-founder", "person")
-    assert words_of(founder, NO_PAGES).ask == ("Who is a co-founder of X?",)
-    assert confirm(founder, "Night School", "Jon Ek") == "Is Jon Ek a co-founder of Night School?"
-    deputy = words_of(fact("Jonna", "deputy", "Kasper Wiik", "deputy is"), NO_PAGES)
-    assert deputy.ask[0] == "Who is the deputy of X?"
-
-
-def test_an_option_that_forbids_and_a_value_with_a_remark_are_not_asked_for() -> None:
-    forbids = fact("git(1)", "option --bare", "Do not use refs", "option --bare")
-    assert ask_option(forbids, "git") is None
-    due = fact("may.txt", "balance due", "466.70, collected on 10 June", "balance due")
-    assert confirm(due, "may.txt", due.object) == ""
-    assert confirm(due, "may.txt", "466.70") == "Is 466.70 the balance due of may.txt?"
-
-
 def test_only_things_of_a_kind_are_compared() -> None:
     def asked(names: tuple[str, str]) -> list[str]:
         documents = [Document(f"d{at}", f"Price: {at}.50", title=it) for at, it in enumerate(names)]
@@ -165,38 +144,3 @@ def test_what_happened_is_not_asked_where_another_article_may_say_otherwise() ->
 
 
 # ----------------------------------------------------------------------------------------- reports
-
-
-NEWS_NAMES = ("Kestrel Labs", "Plover Labs", "Heron Labs")
-
-
-def news(*told: str) -> list[Document]:
-    return [
-        Document(f"n{day}", text, f"Day {day}", f"Post {day}", "tech", date(2024, 5, day))
-        for day, text in enumerate(told, 1)
-    ]
-
-
-def asked_of(documents: list[Document], folder: Path) -> list[str]:
-    build_benchmark(documents, folder, settings=BenchmarkSettings(twins=0, lookalikes=0))
-    records = read_json_records(folder / "questions.jsonl", BadRecords())
-    return [one.value["question"] for one in records]
-
-
-def test_two_reports_are_joined_only_if_they_share_a_topic(tmp_path: Path) -> None:
-    def told(*whats: str) -> list[Document]:
-        others = [
-            f"{name} Labs confirmed in Riga that its {name.lower()}ing plan fell"
-            for name in ("Tern", "Crane", "Stork", "Robin", "Finch", "Raven", "Eagle") * 4
-        ]
-        names = [
-            f"{name} confirmed in Oslo that its {what}." for name, what in zip(NEWS_NAMES, whats)
-        ]
-        return news(*names, *others)
-
-    alike = asked_of(told("grant rose", "grant fell", "grant ended"), tmp_path / "alike")
-    apart = asked_of(told("grant rose", "launch slipped", "rating ended"), tmp_path / "apart")
-    joined = [[text for text in some if text.count("Labs confirmed in Oslo") == 2]
-              for some in (alike, apart)]  # fmt: skip
-    assert joined[0]
-    assert not joined[1]

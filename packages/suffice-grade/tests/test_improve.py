@@ -248,13 +248,6 @@ def test_a_folder_of_another_kind_is_left_alone(library: Path, tmp_path: Path) -
         assert len(kept) == PAGES
 
 
-def test_labels_may_be_there_first(handbook: Path, tmp_path: Path) -> None:
-    (tmp_path / "improved").mkdir()
-    (tmp_path / "improved" / "labels.jsonl").write_text("", encoding="utf-8")
-    result = improve(handbook, tmp_path / "improved", "--stage", "questions")
-    assert result.exit_code == 0, result.output
-
-
 def test_questions_are_read_from_lines_logs_and_traces(tmp_path: Path) -> None:
     file = tmp_path / "asked"
     file.write_text("Who?\n\nWho?\n  Where?\n", encoding="utf-8")

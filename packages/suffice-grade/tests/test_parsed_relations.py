@@ -10,7 +10,7 @@ import pytest
 from suffice.errors import MissingExtraError
 from suffice.types import Document
 from suffice_grade import parsed_relations
-from suffice_grade.claims import PageIndex, RuleClaims, parse_pages
+from suffice_grade.claims import PageIndex, parse_pages
 from suffice_grade.knowledge_graph import KnowledgeGraph, shortest_paths
 from suffice_grade.open_relations import PARSED, is_functional
 from suffice_grade.parsed_relations import (
@@ -219,17 +219,3 @@ def test_the_option_adds_valid_questions_and_has_its_own_stage(tmp_path: Path) -
     twins = [json.loads(line) for line in (out / "twins.jsonl").read_text("utf-8").splitlines()]
     assert asked in {one["question"] for one in twins}
     assert build_benchmark(documents, out, settings=parsed).done == ()
-
-
-@parse
-def test_rules_find_their_facts_as_before() -> None:
-    documents = list(village())
-    pages = PageIndex(parse_pages(documents).values(), documents)
-    claims = [
-        one for some in RuleClaims(pages.by_title, pages.terms).claims(documents) for one in some
-    ]
-    rules = RuleTriples(pages)
-    for before, after in zip(
-        rules.triples(claims), ParsedTriples(pages, rules, documents).triples(claims)
-    ):
-        assert after[: len(before)] == before
