@@ -64,12 +64,12 @@ def few_trees() -> Iterator[None]:
 
 # Left out by `make check`: they run the pages, fit whole gates, or ask thousands of examples.
 SLOW_FILES = set(
-    "test_docs test_examples test_extras test_fuzz test_supply_chain test_hostile_files test_training "
-    "test_answer_systems test_cli_gate test_embedded test_bridge_training test_gate_evaluation "
-    "test_ask_injection test_injection test_untrusted_text test_concurrency test_service_errors test_ask_faulty_server test_batch test_benchmark_pipeline "
-    "test_benchmark_files test_cli_ask test_report test_builtin test_cli test_answers test_onnx test_mcp "
-    "test_ci_thresholds test_study test_explanation test_encoders test_memory_bm25 test_policy test_openai test_model test_similarity "
-    "test_complete test_ensemble".split()
+    "adaptation answer_systems answers ask_faulty_server ask_injection batch benchmark_files "
+    "benchmark_pipeline bridge_training builtin ci_thresholds cli cli_ask cli_gate "
+    "cli_wrong_input complete concurrency datasets docs embedded encoders ensemble examples "
+    "explanation fuzz gate_evaluation hostile_files improve injection mcp memory_bm25 model "
+    "name_rows onnx openai policy report service_errors study supply_chain training "
+    "untrusted_text".split()
 )
 
 
@@ -82,7 +82,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder, name = item.path.parent.name, item.path.stem
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(name))
-        if folder in ("research", "properties", "contract") or name in SLOW_FILES:
+        if (
+            folder in ("research", "properties", "contract")
+            or name.removeprefix("test_") in SLOW_FILES
+        ):
             item.add_marker(pytest.mark.slow)
     marks = ("live", "slow")  # at the end short files fill up what the processes have left
     items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in marks])
