@@ -7,7 +7,7 @@ and BM25's hits, as numbers of `passages`; `suffice_research.training.deep_lists
 them. `judged` are strict lists of the other parts: a complete list, and the same list with one
 needed document removed and one look-alike more, so that only reading tells them apart. They come
 from files and data sets that nothing is trained on (`unseen/...`), from part `test` of our own
-cases, and from part `stack`, on which probabilities are calibrated.
+cases, and from part `stack`, on which probabilities are calibrated; `stack/bm25` has BM25's hits.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ LEARNED = ("doqa_cooking", "scifact", "ropes", "chunkeval", "devdocs", "folio")
 KEPT = ("coursefaq", "inscit", "climatefever", "sleepqa")
 MOST = {"hotpotqa": 7000, "2wiki": 4000, "passages": 9000, "squad2": 6000}  # cases of a source
 LONGEST, FEWEST = 8, 2  # hits of a strict list, look-alikes offered to it
+RETRIEVED = 10  # hits of a list of BM25
 JUDGED = {UNSEEN: 400, TEST: 700, STACK: 1600}  # lists of a source, or of all sources together
 
 
@@ -114,6 +115,20 @@ def _sampled_distractors(case: Case, others: Sequence[Passage]) -> Case:
     return Case(case.source, case.group, case.question, case.needed, tuple(others), part=case.part)
 
 
+def _retrieved_lists(
+    cases: Sequence[Case], found: Sequence[Sequence[Passage]], draw: random.Random
+) -> Iterator[JudgedList]:
+    """BM25's first hits for questions of `stack`, complete or not."""
+    asked = [
+        at for at, case in enumerate(cases) if case.part == STACK and case.needed and found[at]
+    ]
+    for at in draw.sample(asked, min(len(asked), JUDGED[TEST])):
+        hits, needed = tuple(found[at][:RETRIEVED]), cases[at].needed
+        flags = tuple(one in needed for one in hits)
+        complete = set(needed) <= set(hits)
+        yield JudgedList(cases[at].question, hits, flags, complete, len(needed))
+
+
 def pack(data: Path, out: Path, seed: int = 3) -> Counter[str]:
     """Write the file; returns how many cases of each source it holds."""
     cases = [*load_cases(data, [EVERYDAY, WIDE]), *further_cases(data)]
@@ -123,11 +138,14 @@ def pack(data: Path, out: Path, seed: int = 3) -> Counter[str]:
     draw = random.Random(seed)
     judged = list(_judged(cases, draw))
     cases, found, shown = hide_judged([*cases, *asked], search_sources([*cases, *asked]))
+    judged += [(f"{STACK}/bm25", one) for one in _retrieved_lists(cases, found, draw)]
+    wide = {f"everyday/{path.stem}" for path in WIDE.glob("*.jsonl")}
     counts: Counter[str] = Counter()
     numbers: dict[Passage, int] = {}
     rows = []
     for at in draw.sample(range(len(cases)), len(cases)):
-        case, source = cases[at], cases[at].source.split("/")[0]
+        case = cases[at]
+        source = "wide" if case.source in wide else case.source.split("/")[0]
         if case.part != LEARN or counts[source] >= MOST.get(source, len(cases)):
             continue
         counts[source] += 1

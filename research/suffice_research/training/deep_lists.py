@@ -24,7 +24,7 @@ __all__ = ["Drawer", "Example", "Prompt", "flat_text"]
 MOST_HITS, TITLE, BODY, QUESTION = 40, 120, 640, 160  # hits, characters, and tokens
 LONGEST = 3000  # tokens of a list
 WEIGHTS = {
-    "everyday": 3.0, "mirrored": 1.0, "chained": 2.0, "hotpotqa": 0.7, "2wiki": 0.4, "musique": 2.0,
+    "everyday": 3.0, "wide": 5.0, "mirrored": 1.0, "chained": 2.0, "hotpotqa": 0.7, "2wiki": 0.4, "musique": 2.0,
     "squad2": 0.9, "policyqa": 0.5, "entailmentbank": 0.6, "strategyqa": 0.6, "hover": 0.5,
     "tatqa": 1.0, "multihop_rag": 0.5, "passages": 0.5, "doqa_cooking": 1.6, "scifact": 1.2,
     "ropes": 1.2, "chunkeval": 2.0, "devdocs": 2.0, "folio": 0.8,
