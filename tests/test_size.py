@@ -27,10 +27,10 @@ def is_test(path: Path) -> bool:
     ("what", "places", "suffix", "count", "tests", "most"),
     [
         ("installed lines", ("src",), ".py", lines, False, 39_507),
-        ("lines of packages", ("packages",), ".py", lines, False, 12_819),
+        ("lines of packages", ("packages",), ".py", lines, False, 12_905),
         ("lines of research", ("research",), ".py", lines, False, 30_042),
-        ("lines of tests", ("tests", "packages", "research"), ".py", lines, True, 39_891),
-        ("words of docs", ("docs", "README.md", "CONTRIBUTING.md"), ".md", words, False, 65_332),
+        ("lines of tests", ("tests", "packages", "research"), ".py", lines, True, 39_906),
+        ("words of docs", ("docs", "README.md", "CONTRIBUTING.md"), ".md", words, False, 65_383),
     ],
 )
 def test_nothing_grows(

@@ -18,6 +18,7 @@ from zipfile import ZipFile
 
 import numpy as np
 import pytest
+from gguf import GGUFReader
 
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.gate.gate import Gate
@@ -28,6 +29,7 @@ from suffice.registry import JUDGES
 from suffice_deep.adapter import Adapter
 from suffice_deep.base import Base, check_base, fetch_base
 from suffice_deep.cache import WEIGHTS, GraphFolder
+from suffice_deep.export import export_adapter
 from suffice_deep.fetch import fetch_deep
 from suffice_deep.graph import BaseModel
 from suffice_deep.judge import DeepJudge
@@ -347,3 +349,21 @@ def test_the_real_model_reads_a_list(tmp_path: Path) -> None:
     )
     whole, gap = json.loads(done.stdout)
     assert whole > 0.6 > 0.4 > gap
+
+
+def test_the_adapter_is_written_for_other_servers(made: World, tmp_path: Path) -> None:
+    gguf_file, tensors_file, config, card = export_adapter(made.adapter, "tiny", tmp_path / "out")
+    found = {one.name: one.data for one in GGUFReader(gguf_file).tensors}
+    content = tensors_file.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    for side in "ab":
+        expected = made.adapter.factors[f"layers.1.down.{side}"].astype(np.float16)
+        np.testing.assert_array_equal(found[f"blk.1.ffn_down.weight.lora_{side}"], expected)
+        name = f"base_model.model.model.layers.1.mlp.down_proj.lora_{side.upper()}.weight"
+        first, end = header[name]["data_offsets"]
+        stored = np.frombuffer(content[start + first : start + end], np.float16)
+        np.testing.assert_array_equal(stored.reshape(header[name]["shape"]), expected)
+    assert len(header) == len(found) == len(made.adapter.factors)
+    assert json.loads(config.read_text())["lora_alpha"] == 2 * json.loads(config.read_text())["r"]
+    assert "Apache-2.0" in card.read_text(encoding="utf-8")
